@@ -27,6 +27,29 @@ namespace hn = hwy::HWY_NAMESPACE;
 #define FUSEBOX_ARM_DOT 0
 #endif
 
+// Loads vectors and moves `from` behind them: up to four by an instruction that also moves the pointer, if
+// the compiler cannot compute all addresses from the first.
+template <int kCount>
+HWY_INLINE void LoadNext(const int8_t* HWY_RESTRICT& from, int8x16_t (&to)[kCount]) {
+  constexpr int kRest = kCount % 4;
+  const auto next = [&](int count) HWY_ATTR {
+    from += 16 * count;
+    __asm__("" : "+r"(from));
+  };
+#pragma GCC unroll 2
+  for (int i = 0; i + 4 <= kCount; i += 4) {
+    const int8x16x4_t four = vld1q_s8_x4(from);
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) to[i + k] = four.val[k];
+    next(4);
+  }
+  if constexpr (kRest > 0) {
+#pragma GCC unroll 4
+    for (int k = 0; k < kRest; ++k) to[kCount - kRest + k] = vld1q_s8(from + 16 * k);
+    next(kRest);
+  }
+}
+
 struct ByteDot {
   static constexpr bool kUnsignedRows = false;
   static constexpr int kRows = 4;

@@ -15,6 +15,13 @@
 #if HWY_ARCH_ARM_A64
 #include "plugins/common/byte_dot_arm-inl.h"
 #endif
+#undef FUSEBOX_BYTE_MATRIX
+#if HWY_TARGET == HWY_NEON && HWY_HAVE_RUNTIME_DISPATCH
+#include "plugins/common/byte_matrix_arm-inl.h"
+#define FUSEBOX_BYTE_MATRIX 1
+#else
+#define FUSEBOX_BYTE_MATRIX 0
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::common::HWY_NAMESPACE {
@@ -106,16 +113,14 @@ HWY_INLINE void AddFourColumns(const uint8_t* const (&rows)[kRows], size_t k, si
 
 // Adds the products of columns 4 * kLane to 4 * kLane + 3 of sixteen, which `x` has.
 template <int kLane, int kRows, int kPanels, class Dot = ByteDot>
-HWY_INLINE void AddLaneOfColumns(const ByteDot::RowBytes (&x)[kRows], const int8_t* HWY_RESTRICT weights,
+HWY_INLINE void AddLaneOfColumns(const ByteDot::RowBytes (&x)[kRows], const int8_t* HWY_RESTRICT& weights,
                                  ByteSums<kRows, kPanels>& sums) {
-  constexpr hn::Repartition<int8_t, ByteSumTag> bytes{};
-  constexpr size_t kFour = 4 * kByteLanes;
+  ByteDot::WeightBytes w[kPanels];
+  LoadNext(weights, w);
 #pragma GCC unroll 4
   for (int p = 0; p < kPanels; ++p) {
-    const auto w =
-        ByteDot::Weights(hn::BitCast(byte_sums, hn::LoadU(bytes, weights + (kLane * kPanels + p) * kFour)));
 #pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) sums[r][p] = Dot::template AddLane<kLane>(sums[r][p], x[r], w);
+    for (int r = 0; r < kRows; ++r) sums[r][p] = Dot::template AddLane<kLane>(sums[r][p], x[r], w[p]);
   }
 }
 
@@ -126,19 +131,19 @@ HWY_INLINE size_t AddSixteens(const uint8_t* const (&rows)[kRows], size_t column
                               const int8_t* HWY_RESTRICT weights, ByteSums<kRows, kPanels>& sums,
                               ByteSums<kRows, kPanels>& others) {
   constexpr hn::Repartition<uint8_t, ByteSumTag> bytes{};
-  size_t k = 0;
-  for (; k + 16 <= columns; k += 16) {
-    const int8_t* const at = weights + k * kPanels * kByteLanes;
+  const uint8_t* at[kRows];
+  std::copy_n(rows, kRows, at);
+  for (size_t i = columns / 16; i > 0; --i) {
     ByteDot::RowBytes x[kRows];
 #pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r)
-      x[r] = ByteDot::Row(hn::Xor(hn::BitCast(byte_sums, hn::LoadU(bytes, rows[r] + k)), flip));
-    AddLaneOfColumns<0, kRows, kPanels>(x, at, sums);
-    AddLaneOfColumns<1, kRows, kPanels>(x, at, others);
-    AddLaneOfColumns<2, kRows, kPanels>(x, at, sums);
-    AddLaneOfColumns<3, kRows, kPanels>(x, at, others);
+    for (int r = 0; r < kRows; ++r, at[r - 1] += 16)
+      x[r] = ByteDot::Row(hn::Xor(hn::BitCast(byte_sums, hn::LoadU(bytes, at[r])), flip));
+    AddLaneOfColumns<0, kRows, kPanels>(x, weights, sums);
+    AddLaneOfColumns<1, kRows, kPanels>(x, weights, others);
+    AddLaneOfColumns<2, kRows, kPanels>(x, weights, sums);
+    AddLaneOfColumns<3, kRows, kPanels>(x, weights, others);
   }
-  return k;
+  return columns / 16 * 16;
 }
 
 // Adds the products of some rows with a group of panels, which starts at `weights`.
@@ -220,15 +225,25 @@ HWY_INLINE void AddHalvesProducts(const uint8_t* const (&rows)[kRows], size_t co
   for (size_t p = 0; p < kBytePanels; ++p) sums[0][p] = hn::Add(sums[0][p], others[0][p]);
 }
 
-HWY_INLINE ByteSum ByteStart(const ByteTask& task, size_t row, size_t output) {
-  ByteSum sum = task.start ? hn::LoadU(byte_sums, task.start + output) : hn::Zero(byte_sums);
+// What the sums of a row and some panels, from an output on, start with.
+template <int kPanels>
+HWY_INLINE void ByteStart(const ByteTask& task, size_t row, size_t output, ByteSum (&sums)[kPanels]) {
+#pragma GCC unroll 4
+  for (ByteSum& sum : sums) sum = hn::Zero(byte_sums);
+  if (task.start) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) sums[p] = hn::LoadU(byte_sums, task.start + output + p * kByteLanes);
+  }
 #pragma GCC unroll 2
   for (const ByteTerm& term : task.terms) {
-    if (term.of_row)
-      sum = hn::Add(
-          sum, hn::Mul(hn::LoadU(byte_sums, term.of_output + output), hn::Set(byte_sums, term.of_row[row])));
+    if (!term.of_row) continue;
+    const ByteSum by = hn::Set(byte_sums, term.of_row[row]);
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) {
+      const ByteSum addend = hn::LoadU(byte_sums, term.of_output + output + p * kByteLanes);
+      sums[p] = hn::Add(sums[p], hn::Mul(addend, by));
+    }
   }
-  return sum;
 }
 
 HWY_INLINE const int8_t* GroupOf(const ByteTask& task, size_t group) {
@@ -245,8 +260,7 @@ HWY_INLINE void ByteTile(const ByteTask& task, size_t row, size_t group, const F
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
     rows[r] = static_cast<const uint8_t*>(task.rows) + (row + r) * task.stride;
-#pragma GCC unroll 4
-    for (int p = 0; p < kPanels; ++p) sums[r][p] = ByteStart(task, row + r, first + p * kByteLanes);
+    ByteStart(task, row + r, first, sums[r]);
   }
   if constexpr (kHalves)
     AddHalvesProducts<kRows>(rows, task.layout.columns, FlipOf(task), GroupOf(task, group), sums);
@@ -263,8 +277,43 @@ HWY_INLINE void ByteTile(const ByteTask& task, size_t row, size_t group, const F
     finish(row + r, first, kPanels * kByteLanes, stored + r * kPanels * kByteLanes);
 }
 
+#if FUSEBOX_BYTE_MATRIX
+// Sums of one to four rows from `row` on with a group of panels, of weights in units of eight columns.
+template <int kPanels>
+HWY_INLINE void StoreUnitSums(const ByteTask& task, size_t row, size_t count, size_t group, int32_t* stored) {
+  const uint8_t* rows[kMatrixRows];
+  const auto start = [&](size_t r) HWY_ATTR {  // the last row takes the place of absent ones
+    const size_t at = row + std::min(r, count - 1);
+    rows[r] = static_cast<const uint8_t*>(task.rows) + at * task.stride;
+    ByteSum sums[kPanels];
+    ByteStart(task, at, group * kBytePanels * kByteLanes, sums);
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) hn::Store(sums[p], byte_sums, stored + (r * kPanels + p) * kByteLanes);
+  };
+  start(0);
+  for (size_t r = 1; r < kMatrixRows && count > 1; ++r) start(r);
+  AddUnits<kPanels>(rows, count, task.layout.columns, task.flipped, GroupOf(task, group), stored);
+}
+
+template <int kPanels, class Finish>
+HWY_INLINE void UnitRows(const ByteTask& task, size_t group, const Finish& finish) {
+  constexpr size_t kWidth = kPanels * kByteLanes;
+  HWY_ALIGN int32_t stored[kMatrixRows * kWidth];
+  for (size_t row = 0; row < task.count; row += kMatrixRows) {
+    const size_t count = std::min<size_t>(kMatrixRows, task.count - row);
+    StoreUnitSums<kPanels>(task, row, count, group, stored);
+#pragma GCC unroll 1
+    for (size_t r = 0; r < count; ++r)
+      finish(row + r, group * kBytePanels * kByteLanes, kWidth, stored + r * kWidth);
+  }
+}
+#endif
+
 template <int kPanels, class Finish>
 HWY_INLINE void ByteRows(const ByteTask& task, size_t group, const Finish& finish) {
+#if FUSEBOX_BYTE_MATRIX
+  if (task.layout.unit == 8) return UnitRows<kPanels>(task, group, finish);
+#endif
   constexpr int kRows = ByteDot::kRows;
   size_t row = 0;
   for (; row + kRows <= task.count; row += kRows) ByteTile<kRows, kPanels>(task, row, group, finish);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of 8-bit rows with packed 8-bit weights: types and packing. byte_product-inl.h has the code.
 //
-// Outputs are in panels of `lanes`, four panels to a group, and columns in fours, as the dot product
-// instructions read them: [group][four columns][panel][lane][column]; the last group has the remaining
-// panels. Outputs and columns beyond the last are zeros. Sums are exact modulo 2^32.
+// Outputs are in panels of `lanes`, four panels to a group, and columns in units of four, as the dot product
+// instructions read them: [group][unit][panel][lane][column]; the last group has the remaining panels. The
+// matrix instructions of arm64 read units of eight. Outputs and columns beyond the last are zeros. Sums are
+// exact modulo 2^32.
 //
 // 4-bit weights are numbers from 0 to 15. The lower halves of the bytes hold four columns, the upper halves
 // the next four, and all groups have four panels.
@@ -21,6 +22,7 @@ inline constexpr size_t kBytePanels = 4;  // of a group
 struct ByteLayout {
   size_t lanes, outputs, columns;
   bool halves = false;  // 4-bit weights
+  size_t unit = 4;      // 8: for code of such a unit; not of 4-bit weights
 
   size_t panels() const {
     const size_t used = (outputs + lanes - 1) / lanes;
@@ -29,20 +31,27 @@ struct ByteLayout {
   size_t padded() const { return panels() * lanes; }  // outputs
   size_t groups() const { return (panels() + kBytePanels - 1) / kBytePanels; }
   size_t fours() const { return (columns + 3) / 4; }
-  size_t stored_fours() const { return halves ? (fours() + 1) / 2 : fours(); }
-  size_t bytes() const { return padded() * stored_fours() * 4; }
-  size_t group_bytes() const { return kBytePanels * lanes * stored_fours() * 4; }  // of all but the last
+  size_t output_bytes() const {  // of one output
+    return halves ? (fours() + 1) / 2 * 4 : (columns + unit - 1) / unit * unit;
+  }
+  size_t bytes() const { return padded() * output_bytes(); }
+  size_t group_bytes() const { return kBytePanels * lanes * output_bytes(); }  // of all but the last
 };
 
 // Packs one row of weights; the memory was filled with zeros.
 inline void PackByteRow(const ByteLayout& layout, size_t output, const int8_t* row, int8_t* to) {
   const size_t panel = output / layout.lanes, group = panel / kBytePanels;
-  const size_t width = std::min(kBytePanels, layout.panels() - group * kBytePanels) * layout.lanes * 4;
-  int8_t* at =
-      to + group * layout.group_bytes() + (panel % kBytePanels * layout.lanes + output % layout.lanes) * 4;
-  size_t k = 0;
-  for (; k + 4 <= layout.columns; k += 4, at += width) std::memcpy(at, row + k, 4);
-  if (k < layout.columns) std::memcpy(at, row + k, layout.columns - k);
+  const size_t panels = std::min(kBytePanels, layout.panels() - group * kBytePanels);
+  const auto pack = [&]<size_t kUnit>() {
+    int8_t* at = to + group * layout.group_bytes() +
+                 (panel % kBytePanels * layout.lanes + output % layout.lanes) * kUnit;
+    size_t k = 0;
+    for (; k + kUnit <= layout.columns; k += kUnit, at += panels * layout.lanes * kUnit)
+      std::memcpy(at, row + k, kUnit);
+    if (k < layout.columns) std::memcpy(at, row + k, layout.columns - k);
+  };
+  if (layout.unit == 4) pack.template operator()<4>();
+  else pack.template operator()<8>();
 }
 
 // The same for 4-bit weights: two to a byte, the lower half first, from -8 to 7, from an even column on. They

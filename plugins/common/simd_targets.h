@@ -31,7 +31,8 @@
 #define FUSEBOX_DISABLED_SSE4 0
 #endif
 // AVX3_DL, which has dot products of bytes, is compiled for files that define HWY_WANT_AVX3_DL only. On arm64
-// these files are also compiled for NEON, which byte_dot_arm-inl.h extends by dot products.
+// these files are also compiled for NEON, which byte_dot_arm-inl.h extends by dot products; their
+// CodeOfUnits() is the table for CPUs that have matrix products of bytes (byte_matrix_arm-inl.h).
 #ifdef FUSEBOX_WITHOUT_AVX3
 #define FUSEBOX_DISABLED_AVX3_DL HWY_AVX3_DL
 #else
@@ -91,11 +92,13 @@
 #include <sys/auxv.h>
 
 // Bits of Linux' AT_HWCAP: cryptography (3 to 6), CRC32, atomics and rounding doubling multiplication, which
-// Armv8.2 has, and dot products.
+// Armv8.2 has, and dot products; of AT_HWCAP2: matrix products of bytes.
 #define FUSEBOX_SIMD_NEON(code)                                                                  \
   if (constexpr unsigned long kNeeds = 0xFUL << 3 | 1UL << 7 | 1UL << 8 | 1UL << 12 | 1UL << 20; \
-      (getauxval(AT_HWCAP) & kNeeds) == kNeeds)                                                  \
-    tables.push_back(&N_NEON::code());
+      (getauxval(AT_HWCAP) & kNeeds) == kNeeds) {                                                \
+    if (getauxval(AT_HWCAP2) >> 13 & 1) tables.push_back(&N_NEON::code##OfUnits());              \
+    tables.push_back(&N_NEON::code());                                                           \
+  }
 #else
 #define FUSEBOX_SIMD_NEON(code)
 #endif

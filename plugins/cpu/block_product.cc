@@ -46,7 +46,11 @@ BlockProduct::State BlockProduct::Prepare(const Node& n, Plan& plan, const Produ
 }
 
 ByteLayout BlockProduct::Layout(const ProductShape& shape) const {
-  return {BestByteCode().lanes, static_cast<size_t>(shape.columns), static_cast<size_t>(block_)};
+  const ByteCode& code = BestByteCode();
+  return {.lanes = code.lanes,
+          .outputs = static_cast<size_t>(shape.columns),
+          .columns = static_cast<size_t>(block_),
+          .unit = code.unit};
 }
 
 BlockProduct::Block BlockProduct::BlockAt(size_t block, const ByteLayout& layout) const {

@@ -213,12 +213,15 @@ void Quantize(const float* x, size_t count, float scale, int32_t zero, bool is_s
   }
 }
 
-const ByteCode& BytesCode() {
-  static constexpr ByteCode code{
-      kLanes,  {cm::ByteDot::kUnsignedRows}, Multiply, MultiplyAndStore, Store, SumRows, Depthwise, Binary,
-      Quantize};
-  return code;
-}
+template <size_t kUnit>
+constexpr ByteCode kCode{
+    kLanes, kUnit,   {cm::ByteDot::kUnsignedRows}, Multiply, MultiplyAndStore, Store, SumRows, Depthwise,
+    Binary, Quantize};
+
+const ByteCode& BytesCode() { return kCode<4>; }
+#if FUSEBOX_BYTE_MATRIX
+const ByteCode& BytesCodeOfUnits() { return kCode<8>; }
+#endif
 
 }  // namespace fusebox::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -72,7 +72,7 @@ struct ByteBinary {
 };
 
 struct ByteCode {
-  size_t lanes;
+  size_t lanes, unit;  // of packed weights; depthwise ones are in units of four
   common::ByteSigns signs;
   // Groups [begin, end) only.
   void (*multiply)(const ByteTask&, int32_t* out, size_t out_stride, size_t begin, size_t end);

@@ -37,8 +37,10 @@ bool QuantizedProduct::KeepsPacked(const ProductShape& s) const {
 }
 
 ByteLayout QuantizedProduct::LayoutOf(int64_t channels, int64_t depth, bool kept) const {
-  return {BestByteCode().lanes, static_cast<size_t>(channels), static_cast<size_t>(depth),
-          kept && weights_->halves};
+  const bool halves = kept && weights_->halves;
+  const ByteCode& code = BestByteCode();
+  return {code.lanes, static_cast<size_t>(channels), static_cast<size_t>(depth), halves,
+          halves || operands_.taps ? 4 : code.unit};
 }
 
 // 4-bit weights are packed plus 8, which is taken back by a multiple of the sum of the input.
@@ -154,9 +156,8 @@ int32_t MovedBytes(std::span<const int16_t> row, std::vector<int8_t>& bytes) {
 template <class T>
 void QuantizedProduct::Pack(std::span<const T> rows, int64_t matrices, int64_t channels, int64_t depth,
                             std::byte* to) const {
-  const ByteCode& code = BestByteCode();
   const int32_t offset = InputOffset();
-  const ByteLayout layout{code.lanes, static_cast<size_t>(channels), static_cast<size_t>(depth)};
+  const ByteLayout layout = LayoutOf(channels, depth, false);
   std::vector<int8_t> moved(layout.columns);
   for (int64_t matrix = 0; matrix < matrices; ++matrix, to += PackedMatrix::Bytes(layout)) {
     std::fill_n(to, PackedMatrix::Bytes(layout), std::byte{0});

@@ -10,8 +10,10 @@ ByteMatrix::ByteMatrix(const Node& node, std::vector<BytePart> parts, bool inter
       parts_(std::move(parts)),
       interleaved_(interleaved),
       packed_(std::make_unique<LatePackedWeights>()) {
-  layout_ = {code_->lanes, static_cast<size_t>(parts_[0].rows),
-             static_cast<size_t>(node.in(parts_[0].operand).dim(1))};
+  layout_ = {.lanes = code_->lanes,
+             .outputs = static_cast<size_t>(parts_[0].rows),
+             .columns = static_cast<size_t>(node.in(parts_[0].operand).dim(1)),
+             .unit = code_->unit};
   if (parts_.size() > 1) layout_.outputs = parts_.size() * layout_.padded();
   if (keeps_weights(node.host())) PackOnce(node);
 }
@@ -20,7 +22,8 @@ void ByteMatrix::PackOnce(const Node& node) const {
   packed_->make_once([&] {
     PackedWeights::Recipe recipe{.what = "bytes",
                                  .size = layout_.bytes() + layout_.padded() * sizeof(int32_t)};
-    recipe.numbers = {static_cast<int64_t>(code_->lanes), interleaved_ ? 1 : 0};
+    recipe.numbers = {static_cast<int64_t>(code_->lanes), static_cast<int64_t>(code_->unit),
+                      interleaved_ ? 1 : 0};
     for (const BytePart& part : parts_) {
       recipe.numbers.insert(recipe.numbers.end(), {part.first, part.rows, part.times});
       recipe.sources.push_back(node.in(part.operand));

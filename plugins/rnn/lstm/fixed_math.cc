@@ -41,25 +41,18 @@ FixedNorm::FixedNorm(float scale)
   by_.shift = std::min(by_.shift + 12, 30);
 }
 
-void FixedNorm::Apply(const int16_t* coefficients, const int32_t* bias, int16_t* values,
-                      int64_t count) const {
+void FixedNorm::Apply(const ByteCode& code, const int16_t* coefficients, const int32_t* bias, int16_t* values,
+                      size_t count) const {
   if (count == 0) return;
   int64_t sum = 0, squares = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    sum += values[i];
-    squares += int64_t{values[i]} * values[i];
-  }
+  code.sum_words(values, count, &sum, &squares);
   // The mean has 10 fractional bits, the variance 20 before the division.
-  const auto mean = static_cast<int32_t>(sum * 1024 / count);
-  const int64_t variance = squares * ((int64_t{1} << 20) / count) - int64_t{mean} * mean;
+  const auto cells = static_cast<int64_t>(count);
+  const auto mean = static_cast<int32_t>(sum * 1024 / cells);
+  const int64_t variance = squares * ((int64_t{1} << 20) / cells) - int64_t{mean} * mean;
   const auto whole = static_cast<int32_t>(variance / (1 << 20));
   const FixedPoint deviation = InverseRoot(whole < 1 ? least_variance_ : whole);
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t normal = deviation.Times(1024 * values[i] - mean);
-    const int64_t sized = normal * coefficients[i] + bias[i];
-    values[i] =
-        Saturate<int16_t>(by_.Times(Saturate<int32_t>((sized > 0 ? sized + 512 : sized - 512) / 1024)));
-  }
+  code.normalize({count, coefficients, bias, mean, deviation, by_, values});
 }
 
 }  // namespace fusebox::rnn

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "plugins/common/fixed_point.h"
+#include "plugins/rnn/simd/bytes.h"
 
 namespace fusebox::rnn {
 
@@ -23,7 +24,8 @@ class FixedNorm {
   // `scale` is that of the coefficients; the bias has a 1024th of it.
   explicit FixedNorm(float scale);
   // In place. One coefficient and bias per value.
-  void Apply(const int16_t* coefficients, const int32_t* bias, int16_t* values, int64_t count) const;
+  void Apply(const ByteCode& code, const int16_t* coefficients, const int32_t* bias, int16_t* values,
+             size_t count) const;
 
  private:
   FixedPoint by_;

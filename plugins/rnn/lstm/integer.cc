@@ -197,8 +197,8 @@ void IntegerLstm::FinishGate(const Node& node, const LstmSpec& spec, Gate k, int
   if (const uint32_t p = PeepholeOf(spec, k); p != 0)
     code_.add_peephole({cells, node.in(p).data<const int16_t>(), c, peephole_by_[k], values});
   if (spec.layer_norm)
-    norm_[k].Apply(node.in(kLayerNorm + k).data<const int16_t>(),
-                   node.in(kGateBias + k).data<const int32_t>(), values, spec.cells);
+    norm_[k].Apply(code_, node.in(kLayerNorm + k).data<const int16_t>(),
+                   node.in(kGateBias + k).data<const int32_t>(), values, cells);
   if (k == kCellGate) code_.tanh(values, kGateBits, values, cells);
   else code_.sigmoid(values, cells);
 }

@@ -23,41 +23,40 @@ static_assert(cm::kByteLanes == kFloatLanes);
 // effect, because the range includes 0.
 void Range(const float* x, size_t n, float* low, float* high) {
   auto least = hn::Zero(fd), most = hn::Zero(fd);
-  for (size_t i = 0; i < n; i += kFloatLanes) {
-    const FloatVector v = LoadSome(x + i, n - i);
+  const auto extend = [&](FloatVector v) HWY_ATTR {
     least = hn::IfThenElse(hn::Lt(v, least), v, least);
     most = hn::IfThenElse(hn::Gt(v, most), v, most);
-  }
+  };
+  size_t i = 0;
+  for (; i + kFloatLanes <= n; i += kFloatLanes) extend(hn::LoadU(fd, x + i));
+  if (i < n) extend(hn::LoadN(fd, x + i, n - i));
   *low = hn::ReduceMin(fd, least);
   *high = hn::ReduceMax(fd, most);
 }
 
-// Rounds to nearest, half away from zero. |x| is small.
-HWY_INLINE FloatVector RoundAway(FloatVector x) {
-  const FloatVector whole = hn::Trunc(x), rest = hn::Abs(hn::Sub(x, whole));
-  const FloatVector one = hn::CopySign(hn::Set(fd, 1.0f), x);
-  return hn::IfThenElse(hn::Ge(rest, hn::Set(fd, 0.5f)), hn::Add(whole, one), whole);
+// Rounds to nearest, half away from zero, for |x| below 2^22: what is added is the number below a half, so
+// that numbers just below a half stay below one, and halves become the next number by rounding of the sum.
+HWY_INLINE hn::Vec<hn::RebindToSigned<FloatTag>> RoundAway(FloatVector x) {
+  const FloatVector nearly_half = hn::CopySign(hn::Set(fd, 0x1.fffffep-2f), x);
+  return hn::ConvertTo(hn::RebindToSigned<FloatTag>(), hn::Add(x, nearly_half));
 }
 
 void Quantize(const float* x, size_t n, float inverse, int32_t zero, int32_t least, int8_t* to) {
-  const hn::RebindToSigned<FloatTag> d32;
   const hn::Rebind<int8_t, FloatTag> d8;
   const auto by = hn::Set(fd, inverse), middle = hn::Set(fd, static_cast<float>(zero));
   const auto low = hn::Set(fd, static_cast<float>(least - zero)),
              high = hn::Set(fd, static_cast<float>(127 - zero));
-  for (size_t i = 0; i < n; i += kFloatLanes) {
+  const auto quantized = [&](FloatVector from) HWY_ATTR {
     // The clamp is between product and sum, so that no compiler fuses them into one rounding. NaN becomes
     // the least value.
-    FloatVector v = hn::Mul(LoadSome(x + i, n - i), by);
+    FloatVector v = hn::Mul(from, by);
     v = hn::IfThenElse(hn::Gt(v, low), v, low);
     v = hn::IfThenElse(hn::Gt(v, high), high, v);
-    const auto quantized = hn::DemoteTo(d8, hn::ConvertTo(d32, RoundAway(hn::Add(middle, v))));
-    if (HWY_LIKELY(n - i >= kFloatLanes)) {
-      hn::StoreU(quantized, d8, to + i);
-    } else {
-      hn::StoreN(quantized, d8, to + i, n - i);
-    }
-  }
+    return hn::DemoteTo(d8, RoundAway(hn::Add(middle, v)));
+  };
+  size_t i = 0;
+  for (; i + kFloatLanes <= n; i += kFloatLanes) hn::StoreU(quantized(hn::LoadU(fd, x + i)), d8, to + i);
+  if (i < n) hn::StoreN(quantized(hn::LoadN(fd, x + i, n - i)), d8, to + i, n - i);
 }
 
 void Multiply(const ByteTask& task, int32_t* out, size_t out_stride, size_t begin, size_t end) {
@@ -71,16 +70,40 @@ void Multiply(const ByteTask& task, int32_t* out, size_t out_stride, size_t begi
 void MultiplyScaled(const ScaledTask& task, size_t begin, size_t end) {
   const auto finish = [&](size_t row, size_t first, size_t outputs, const int32_t* sums) HWY_ATTR {
     const FloatVector row_scale = hn::Set(fd, task.row_scales[row]);
-    for (size_t i = 0; i < outputs; i += cm::kByteLanes) {
-      const size_t output = first + i, left = task.product.layout.outputs - output;
-      const FloatVector scale = hn::Mul(hn::LoadU(fd, task.output_scales + output), row_scale);
-      const FloatVector start =
-          task.start ? LoadSome(task.start + row * task.start_stride + output, left) : hn::Zero(fd);
-      const FloatVector sum = hn::ConvertTo(fd, hn::Load(cm::byte_sums, sums + i));
-      StoreSome(hn::MulAdd(sum, scale, start), task.out + row * task.out_stride + output, left);
+    const float* const start = task.start ? task.start + row * task.start_stride + first : nullptr;
+    float* const out = task.out + row * task.out_stride + first;
+    const auto scaled = [&](size_t i, FloatVector addend) HWY_ATTR {
+      const FloatVector scale = hn::Mul(hn::LoadU(fd, task.output_scales + first + i), row_scale);
+      return hn::MulAdd(hn::ConvertTo(fd, hn::Load(cm::byte_sums, sums + i)), scale, addend);
+    };
+    const size_t left = task.product.layout.outputs - first;
+    if (HWY_LIKELY(start && left >= outputs)) {
+#pragma GCC unroll 4
+      for (size_t i = 0; i < outputs; i += cm::kByteLanes)
+        hn::StoreU(scaled(i, hn::LoadU(fd, start + i)), fd, out + i);
+      return;
     }
+    for (size_t i = 0; i < outputs; i += cm::kByteLanes)
+      StoreSome(scaled(i, start ? LoadSome(start + i, left - i) : hn::Zero(fd)), out + i, left - i);
   };
   cm::MultiplyBytes(task.product, begin, end, finish);
+}
+
+// The cells of a row and block from the sums of the product.
+HWY_INLINE void FinishStep(const HybridStepTask& task, size_t row, size_t block,
+                           const cm::ByteSum (&sums)[kGates]) {
+  const size_t cell = block * kFloatLanes, first = cell * kGates;
+  const float* const z = task.z + row * task.product.layout.padded() + first;
+  const FloatVector row_scale = hn::Set(fd, task.row_scales[row]);
+  FloatVector gates[kGates];
+#pragma GCC unroll 4
+  for (size_t gate = 0; gate < kGates; ++gate) {
+    const FloatVector scale =
+        hn::Mul(hn::LoadU(fd, task.output_scales + first + gate * kFloatLanes), row_scale);
+    gates[gate] = hn::MulAdd(hn::ConvertTo(fd, sums[gate]), scale, hn::LoadU(fd, z + gate * kFloatLanes));
+  }
+  FinishBlock(task, gates, task.c + row * task.cells + cell, task.h_after + row * task.h_after_stride + cell,
+              task.cells - cell);
 }
 
 template <int kRows>
@@ -92,31 +115,51 @@ HWY_INLINE void StepTile(const HybridStepTask& task, size_t row, size_t block) {
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
     rows[r] = static_cast<const uint8_t*>(product.rows) + (row + r) * product.stride;
-#pragma GCC unroll 4
-    for (size_t gate = 0; gate < kGates; ++gate)
-      sums[r][gate] = cm::ByteStart(product, row + r, first + gate * kFloatLanes);
+    cm::ByteStart(product, row + r, first, sums[r]);
   }
   cm::AddByteProducts<kRows, kGates>(rows, product.layout.columns, cm::FlipOf(product),
                                      cm::GroupOf(product, block), sums);
 #pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-    const size_t at = row + r, cell = block * kFloatLanes;
-    const float* const z = task.z + at * product.layout.padded() + first;
-    const FloatVector row_scale = hn::Set(fd, task.row_scales[at]);
-    FloatVector gates[kGates];
+  for (int r = 0; r < kRows; ++r) FinishStep(task, row + r, block, sums[r]);
+}
+
+#if FUSEBOX_BYTE_MATRIX
+// The sums of some blocks, then their cells, whose constants stay in registers.
+void StepUnits(const HybridStepTask& task, size_t begin, size_t end) {
+  constexpr size_t kBlocks = 8, kWidth = kGates * kFloatLanes;
+  HWY_ALIGN int32_t stored[kBlocks * cm::kMatrixRows * kWidth];
+  for (size_t row = 0; row < task.product.count; row += cm::kMatrixRows) {
+    const size_t count = std::min<size_t>(cm::kMatrixRows, task.product.count - row);
+    for (size_t block = begin; block < end; ++block)
+      cm::StoreUnitSums<kGates>(task.product, row, count, block,
+                                stored + (block - begin) * cm::kMatrixRows * kWidth);
+    for (size_t r = 0; r < count; ++r) {
+#pragma GCC unroll 1
+      for (size_t block = begin; block < end; ++block) {
+        const int32_t* const from = stored + ((block - begin) * cm::kMatrixRows + r) * kWidth;
+        cm::ByteSum sums[kGates];
 #pragma GCC unroll 4
-    for (size_t gate = 0; gate < kGates; ++gate) {
-      const FloatVector scale =
-          hn::Mul(hn::LoadU(fd, task.output_scales + first + gate * kFloatLanes), row_scale);
-      gates[gate] =
-          hn::MulAdd(hn::ConvertTo(fd, sums[r][gate]), scale, hn::LoadU(fd, z + gate * kFloatLanes));
+        for (size_t gate = 0; gate < kGates; ++gate)
+          sums[gate] = hn::Load(cm::byte_sums, from + gate * kFloatLanes);
+        FinishStep(task, row + r, block, sums);
+      }
     }
-    FinishBlock(task, gates, task.c + at * task.cells + cell, task.h_after + at * task.h_after_stride + cell,
-                task.cells - cell);
   }
 }
 
+void LstmStepOfUnits(const HybridStepTask& task, size_t begin, size_t end) {
+  constexpr size_t kBlocks = 8;
+  for (size_t i = begin; i < end; i += kBlocks) {
+    const size_t count = std::min(kBlocks, end - i), first = task.reverse ? begin + end - i - count : i;
+    StepUnits(task, first, first + count);
+  }
+}
+#endif
+
 void LstmStep(const HybridStepTask& task, size_t begin, size_t end) {
+#if FUSEBOX_BYTE_MATRIX
+  if (task.product.layout.unit == 8) return LstmStepOfUnits(task, begin, end);
+#endif
   constexpr int kRows = std::min(4, cm::ByteDot::kRows);
   for (size_t i = begin; i < end; ++i) {
     const size_t block = task.reverse ? end - 1 - (i - begin) : i;
@@ -126,16 +169,18 @@ void LstmStep(const HybridStepTask& task, size_t begin, size_t end) {
   }
 }
 
-const ByteCode& BytesCode() {
-  static constexpr ByteCode code{kFloatLanes,   {cm::ByteDot::kUnsignedRows},
-                                 Multiply,      MultiplyScaled,
-                                 LstmStep,      Range,
-                                 Quantize,      MultiplyWords,
-                                 Sigmoids,      Tanhs,
-                                 AddPeephole,   UpdateCells,
-                                 ScaleProducts, NarrowWords};
-  return code;
-}
+template <size_t kUnit>
+constexpr ByteCode kCode{kFloatLanes,   kUnit,          {cm::ByteDot::kUnsignedRows},
+                         Multiply,      MultiplyScaled, LstmStep,
+                         Range,         Quantize,       MultiplyWords,
+                         Sigmoids,      Tanhs,          AddPeephole,
+                         SumWords,      Normalize,      UpdateCells,
+                         ScaleProducts, NarrowWords};
+
+const ByteCode& BytesCode() { return kCode<4>; }
+#if FUSEBOX_BYTE_MATRIX
+const ByteCode& BytesCodeOfUnits() { return kCode<8>; }
+#endif
 
 }  // namespace fusebox::rnn::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -86,8 +86,19 @@ struct WordProducts {
   int8_t* out;
 };
 
+// values = saturated(by * (deviation * (1024 * values - mean) * coefficients + bias) / 1024), each product
+// rounded.
+struct WordNorm {
+  size_t cells;
+  const int16_t* coefficients;
+  const int32_t* bias;
+  int32_t mean;
+  common::FixedPoint deviation, by;
+  int16_t* values;
+};
+
 struct ByteCode {
-  size_t lanes;
+  size_t lanes, unit;  // of packed weights
   common::ByteSigns signs;
   // Groups [begin, end) only, here and below.
   void (*multiply)(const ByteTask&, int32_t* out, size_t out_stride, size_t begin, size_t end);
@@ -104,6 +115,9 @@ struct ByteCode {
   // `bits` fractional bits, in [9, 15], then 15. In place if they are the same.
   void (*tanh)(const int16_t* from, int bits, int16_t* to, size_t n);
   void (*add_peephole)(const WordPeephole&);
+  // Of the values and of their squares.
+  void (*sum_words)(const int16_t* values, size_t n, int64_t* sum, int64_t* squares);
+  void (*normalize)(const WordNorm&);
   void (*update_cells)(const WordCells&);
   void (*scale_products)(const WordProducts&);
   // to[i] = clamp(from[i] + zero, least, most), in [-128, 127]

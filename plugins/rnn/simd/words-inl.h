@@ -134,6 +134,69 @@ void AddPeephole(const WordPeephole& task) {
   }
 }
 
+// Adds adjacent numbers, into 64 bits.
+template <class V>
+HWY_INLINE auto WideSums(V v) {
+  if constexpr (sizeof(hn::TFromV<V>) == 8) return v;
+  else return WideSums(hn::SumsOf2(v));
+}
+
+void SumWords(const int16_t* values, size_t count, int64_t* sum, int64_t* squares) {
+  const hn::RepartitionToWide<decltype(words32)> words64;
+  auto total = hn::Zero(words64), total_squares = total;
+  for (size_t i = 0; i < count; i += kWordLanes) {
+    const Word v = count - i >= kWordLanes ? hn::LoadU(fw, values + i) : hn::LoadN(fw, values + i, count - i);
+    const Wide low = hn::PromoteLowerTo(words32, v), high = hn::PromoteUpperTo(words32, v);
+    total = hn::Add(total, WideSums(v));
+    total_squares =
+        hn::Add(total_squares, hn::Add(WideSums(hn::Mul(low, low)), WideSums(hn::Mul(high, high))));
+  }
+  *sum = hn::ReduceSum(words64, total);
+  *squares = hn::ReduceSum(words64, total_squares);
+}
+
+// x / 1024, half away from zero, saturated to 32 bits.
+template <class V>
+HWY_INLINE V NarrowedBy1024(V x) {
+  const hn::DFromV<V> d;
+  const V sign = hn::BroadcastSignBit(x), magnitude = hn::Sub(hn::Xor(x, sign), sign);
+  const V rounded = hn::ShiftRight<10>(hn::Add(magnitude, hn::Set(d, 512)));
+  const V most = hn::Sub(hn::Set(d, INT32_MAX), sign);
+  return hn::Sub(hn::Xor(hn::Min(rounded, most), sign), sign);
+}
+
+HWY_INLINE Wide Normalized(const WordNorm& task, Wide value, Wide coefficient, Wide bias) {
+  const hn::RepartitionToWide<decltype(words32)> words64;
+  const Wide normal =
+      cm::Times(task.deviation, hn::Sub(hn::ShiftLeft<10>(value), hn::Set(words32, task.mean)));
+  const auto of_odd = hn::ShiftRight<32>(hn::BitCast(words64, bias)),
+             of_even = hn::ShiftRight<32>(hn::ShiftLeft<32>(hn::BitCast(words64, bias)));
+  const auto even = NarrowedBy1024(hn::Add(hn::MulEven(normal, coefficient), of_even)),
+             odd = NarrowedBy1024(hn::Add(hn::MulOdd(normal, coefficient), of_odd));
+  const Wide sized = hn::OddEven(hn::BitCast(words32, hn::ShiftLeft<32>(odd)), hn::BitCast(words32, even));
+  return cm::Times(task.by, sized);
+}
+
+void Normalize(const WordNorm& task) {
+  constexpr hn::Rebind<int16_t, decltype(words32)> narrow{};
+  const size_t lanes = hn::Lanes(words32);
+  size_t i = 0;
+  for (; i + lanes <= task.cells; i += lanes) {
+    const auto of = [&](const int16_t* from)
+                        HWY_ATTR { return hn::PromoteTo(words32, hn::LoadU(narrow, from + i)); };
+    const Wide normal =
+        Normalized(task, of(task.values), of(task.coefficients), hn::LoadU(words32, task.bias + i));
+    hn::StoreU(hn::DemoteTo(narrow, normal), narrow, task.values + i);
+  }
+  if (const size_t left = task.cells - i; left > 0) {
+    const auto of = [&](const int16_t* from)
+                        HWY_ATTR { return hn::PromoteTo(words32, hn::LoadN(narrow, from + i, left)); };
+    const Wide normal =
+        Normalized(task, of(task.values), of(task.coefficients), hn::LoadN(words32, task.bias + i, left));
+    hn::StoreN(hn::DemoteTo(narrow, normal), narrow, task.values + i, left);
+  }
+}
+
 void UpdateCells(const WordCells& task) {
   const auto by_15 = hn::Set(words32, 15), by_bits = hn::Set(words32, 30 - task.cell_bits);
   const Word clip = Constant(task.cell_clip > 0 ? task.cell_clip : 32767),

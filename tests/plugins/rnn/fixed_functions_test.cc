@@ -96,5 +96,44 @@ TEST(FixedFunctions, LeaveWhatFollows) {
   }
 }
 
+// Sums near both ends of 16 bits, products beyond 32, and every length up to some vectors of the widest code.
+TEST(FixedFunctions, NormalizeAlikeInEveryCode) {
+  for (const ByteCode* code : ByteCodes()) {
+    for (size_t n = 1; n < 70; ++n) {
+      std::vector<int16_t> values(n + 1, 77), coefficients(n);
+      std::vector<int32_t> bias(n);
+      for (size_t i = 0; i < n; ++i) {
+        values[i] = static_cast<int16_t>(i % 5 == 0 ? -32768 : i % 7 == 0 ? 32767 : i * 7919 * n);
+        coefficients[i] = static_cast<int16_t>(i % 3 == 0 ? -32768 : i * 4099 + n);
+        bias[i] = i % 11 == 0 ? INT32_MIN : static_cast<int32_t>(i * 1234577 * n);
+      }
+      int64_t sum = 0, squares = 0, expected_sum = 0, expected_squares = 0;
+      for (size_t i = 0; i < n; ++i) {
+        expected_sum += values[i];
+        expected_squares += int64_t{values[i]} * values[i];
+      }
+      code->sum_words(values.data(), n, &sum, &squares);
+      EXPECT_EQ(sum, expected_sum);
+      EXPECT_EQ(squares, expected_squares);
+      const WordNorm task{.cells = n,
+                          .coefficients = coefficients.data(),
+                          .bias = bias.data(),
+                          .mean = static_cast<int32_t>(n * 371) - 12000,
+                          .deviation = n % 2 == 0 ? common::FixedPoint(1e-5 * n) : common::FixedPoint(0.9),
+                          .by = common::FixedPoint(n % 3 == 0 ? 3e-4 : 3.5),
+                          .values = values.data()};
+      const std::vector<int16_t> before = values;
+      code->normalize(task);
+      for (size_t i = 0; i < n; ++i) {
+        const int64_t normal = task.deviation.Times(1024 * before[i] - task.mean);
+        const int64_t sized = normal * coefficients[i] + bias[i];
+        const auto narrow = common::Saturate<int32_t>((sized > 0 ? sized + 512 : sized - 512) / 1024);
+        ASSERT_EQ(values[i], common::Saturate<int16_t>(task.by.Times(narrow))) << i << " of " << n;
+      }
+      EXPECT_EQ(values[n], 77);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fusebox::rnn

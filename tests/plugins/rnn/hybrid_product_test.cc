@@ -17,7 +17,8 @@ TEST(HybridProduct, IsExactInEveryCode) {
   for (const ByteCode* code : ByteCodes()) {
     for (size_t columns = 0; columns < 150; ++columns) {
       const size_t outputs = columns % 7 * 19 + 1, count = columns % 11;
-      const ByteLayout layout{code->lanes, outputs, columns};
+      const ByteLayout layout{
+          .lanes = code->lanes, .outputs = outputs, .columns = columns, .unit = code->unit};
       std::vector<int8_t> weights(outputs * columns), rows(count * columns), packed(layout.bytes());
       for (size_t i = 0; i < weights.size(); ++i)
         weights[i] = static_cast<int8_t>(i % 7 == 0 ? -128 : i * 37);
