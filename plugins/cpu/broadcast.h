@@ -93,7 +93,7 @@ void RunBroadcast(const fbx_host* host, const BroadcastPlan& plan, const T* x, c
   WalkBroadcast(
       host, plan, {{{x, sizeof(T)}, {y, sizeof(T)}}}, z, sizeof(R),
       [](const void* f, const BroadcastRuns& runs) {
-        Vectorized([&]() FUSEBOX_INLINE {
+        VectorizedFor<T>([&]() FUSEBOX_INLINE {
           const T *x = static_cast<const T*>(runs.in[0]), *y = static_cast<const T*>(runs.in[1]);
           R* z = static_cast<R*>(runs.z);
           const int64_t count = runs.count;

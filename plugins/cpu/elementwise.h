@@ -7,6 +7,8 @@
 //   static std::optional<ByteTable> OfBytes(Tensor in, Tensor out);   nullopt: round to nearest
 #pragma once
 
+#include <type_traits>
+
 #include <fusebox/kernel.hpp>
 
 #include "plugins/cpu/dispatch.h"
@@ -22,7 +24,8 @@ using namespace sdk;
 template <class T, class R, class F>
 void MapElements(const fbx_host* host, const T* x, R* y, int64_t count, const F& f) {
   ParallelFor(host, static_cast<size_t>(count), 16384, [&](size_t begin, size_t end, uint32_t) {
-    Vectorized([&]() FUSEBOX_INLINE {
+    constexpr bool kUsual = std::is_same_v<T, float> || sizeof(T) == 1;
+    VectorizedFor<std::conditional_t<kUsual, T, int64_t>>([&]() FUSEBOX_INLINE {
 #pragma GCC ivdep
       for (size_t i = begin; i < end; ++i) y[i] = f(x[i]);
     });

@@ -66,7 +66,7 @@ void MapShorts(const fbx_host* host, Affine from, Affine to, const int16_t* in, 
                const F& f) {
   const float inverse = 1 / to.scale, zero = static_cast<float>(to.zero);
   ParallelFor(host, static_cast<size_t>(count), 16384, [&](size_t begin, size_t end, uint32_t) {
-    Vectorized([&]() FUSEBOX_INLINE {
+    Compactly([&]() FUSEBOX_INLINE {
       for (size_t i = begin; i < end; ++i) {
         const float q = f(from.scale * static_cast<float>(in[i] - from.zero)) * inverse + zero;
         const float inside = Clamp(q == q ? q : zero, -32768.0f, 32767.0f);

@@ -32,4 +32,22 @@ void Vectorized(const F& f) {
 
 #define FUSEBOX_INLINE __attribute__((always_inline))
 
+// Runs f(), small code instead of fast code: for types that few models have.
+#if defined(__clang__)
+#define FUSEBOX_COMPACT_CODE __attribute__((noinline))
+#else
+#define FUSEBOX_COMPACT_CODE __attribute__((noinline, optimize("Os", "no-tree-vectorize")))
+#endif
+template <class F>
+FUSEBOX_COMPACT_CODE void Compactly(const F& f) {
+  f();
+}
+
+// Vectorizes loops over elements of T, but not over 64-bit ones, which are verification's (f64) and indices.
+template <class T, class F>
+void VectorizedFor(const F& f) {
+  if constexpr (sizeof(T) == 8) Compactly(f);
+  else Vectorized(f);
+}
+
 }  // namespace fusebox::cpu

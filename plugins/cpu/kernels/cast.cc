@@ -114,7 +114,7 @@ struct Cast {
             for (size_t i = begin; i < end; ++i) y[i] = Convert<To>(x[i]);
           };
           if constexpr (kUsual) Vectorized(convert);
-          else convert();
+          else Compactly(convert);
         });
       });
     });

@@ -53,12 +53,12 @@ struct Pair {
       : n(node), first(exchanged ? 1 : 0), second(exchanged ? 0 : 1), negated(negate) {
     plan = PlanBroadcast(Shape(n.in(first)), Shape(n.in(second)));
   }
-  // T has the size of the operands' elements, R that of the result's.
-  template <class T, class R, class F>
+  // T has the size of the operands' elements, R that of the result's. `plainly`: small code.
+  template <class T, class R, bool plainly = false, class F>
   void Run(const F& f) const {
-    RunBroadcast(n.host(), plan, static_cast<const T*>(n.in(first).data<const void>()),
-                 static_cast<const T*>(n.in(second).data<const void>()),
-                 static_cast<R*>(n.out(0).data<void>()), f);
+    constexpr auto run = plainly ? RunBroadcastPlainly<T, R, F> : RunBroadcast<T, R, F>;
+    run(n.host(), plan, static_cast<const T*>(n.in(first).data<const void>()),
+        static_cast<const T*>(n.in(second).data<const void>()), static_cast<R*>(n.out(0).data<void>()), f);
   }
 };
 
@@ -89,7 +89,7 @@ template <class F>
 void RelateReals(const Pair& pair, const F& related) {
   const Affine x = AffineOf(pair.n.in(pair.first)), y = AffineOf(pair.n.in(pair.second));
   Dispatch(kQuantized, pair.n.in(0).dtype(), [&]<class T>() {
-    pair.Run<T, bool>([x, y, related, negated = pair.negated](T a, T b) FUSEBOX_INLINE {
+    pair.Run<T, bool, true>([x, y, related, negated = pair.negated](T a, T b) FUSEBOX_INLINE {
       return related(double{x.scale} * (a - x.zero), double{y.scale} * (b - y.zero)) != negated;
     });
   });

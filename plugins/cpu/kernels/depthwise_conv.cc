@@ -240,7 +240,7 @@ struct DepthwiseConv2D {
     job.output = n.out(0).data<T>();
     Measure(n, job);
     ForRows(n, job, true,
-            [&](int64_t row, uint32_t) { Vectorized([&]() FUSEBOX_INLINE { RunRow(job, row); }); });
+            [&](int64_t row, uint32_t) { VectorizedFor<T>([&]() FUSEBOX_INLINE { RunRow(job, row); }); });
   }
 
   void RunWide(const Node& n, const State& state) const {

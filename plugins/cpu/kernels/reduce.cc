@@ -9,6 +9,7 @@
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/quant.h"
 #include "plugins/cpu/quantized_reduce.h"
+#include "plugins/cpu/reduce_plan.h"
 #include "plugins/cpu/shape.h"
 #include "plugins/cpu/simd.h"
 
@@ -137,42 +138,6 @@ struct All : Any {
     return a && x;
   }
 };
-
-// The reduced dims. A scalar has none, whatever the list contains.
-std::array<bool, kMaxRank> ReducedDims(const Node& n, int rank) {
-  std::array<bool, kMaxRank> reduced{};
-  const Tensor axes = n.in(1);
-  if (axes.rank() > 1)
-    Fail("expected a scalar or a list, got rank " + std::to_string(axes.rank()), Operand(1));
-  if (rank == 0) return reduced;
-  for (int64_t i = 0; i < axes.count(); ++i) reduced[static_cast<size_t>(Axis(IntAt(axes, i), rank))] = true;
-  return reduced;
-}
-
-// A reduction with adjacent dims merged: kept and reduced outer dims, and an innermost run of either kind.
-struct ReducePlan {
-  Shape kept, kept_strides, folded, folded_strides;
-  int64_t inner = 1;
-  bool inner_folded = true;
-  int64_t kept_count = 1, folded_count = 1;  // of the outer dims
-};
-
-ReducePlan PlanReduce(const Node& n) {
-  const Shape in(n.in(0));
-  const std::array<bool, kMaxRank> reduced = ReducedDims(n, in.rank());
-  ReducePlan plan;
-  int i = in.rank();
-  if (i > 0) plan.inner_folded = reduced[static_cast<size_t>(i - 1)];
-  for (; i > 0 && reduced[static_cast<size_t>(i - 1)] == plan.inner_folded; --i) plan.inner *= in[i - 1];
-  const Shape strides = Strides(in);
-  for (int d = 0; d < i; ++d) {
-    (reduced[static_cast<size_t>(d)] ? plan.folded : plan.kept).push_back(in[d]);
-    (reduced[static_cast<size_t>(d)] ? plan.folded_strides : plan.kept_strides).push_back(strides[d]);
-  }
-  plan.kept_count = Count(plan.kept);
-  plan.folded_count = Count(plan.folded);
-  return plan;
-}
 
 template <class Op>
 struct Reduce {
@@ -303,6 +268,10 @@ struct Reduce {
     return (first == 1 && second == 2) || (first == 2 && second == 1);
   }
 
+  // Types whose loops are vectorized.
+  template <class T>
+  static constexpr bool kUsual = std::is_same_v<T, float> || sizeof(T) == 1 || std::is_same_v<T, int32_t>;
+
   static int64_t Folds(const ReducePlan& plan) {
     return plan.folded_count * (plan.inner_folded ? plan.inner : 1);
   }
@@ -318,22 +287,26 @@ struct Reduce {
     const int64_t step = plan.inner_folded ? 1 : plan.inner;
     ParallelFor(n.host(), static_cast<size_t>(plan.kept_count), Grain(plan.folded_count * plan.inner),
                 [&](size_t begin, size_t end, uint32_t) {
-                  Walk<1> kept(plan.kept, {plan.kept_strides});
-                  kept.Seek(static_cast<int64_t>(begin));
-                  for (size_t i = begin; i < end; ++i, kept.Next()) {
-                    const T* from = in + kept.offset(0);
-                    T* to = out + static_cast<int64_t>(i) * step;
-                    if (plan.inner_folded) *to = finish(FoldRuns<T, Total>(plan, from, load), folds);
-                    else
-                      FoldBlocks<T, Total>(plan, from, to, load,
-                                           [&](Total total) { return finish(total, folds); });
-                  }
+                  const auto rows = [&]() FUSEBOX_INLINE {
+                    Walk<1> kept(plan.kept, {plan.kept_strides});
+                    kept.Seek(static_cast<int64_t>(begin));
+                    for (size_t i = begin; i < end; ++i, kept.Next()) {
+                      const T* from = in + kept.offset(0);
+                      T* to = out + static_cast<int64_t>(i) * step;
+                      if (plan.inner_folded) *to = finish(FoldRuns<T, Total>(plan, from, load), folds);
+                      else
+                        FoldBlocks<T, Total>(plan, from, to, load,
+                                             [&](Total total) { return finish(total, folds); });
+                    }
+                  };
+                  if constexpr (kUsual<T>) rows();
+                  else Compactly(rows);
                 });
   }
 
   // Runs of adjacent elements, in eight partial results.
   template <class T, class Total, class L>
-  static Total FoldRuns(const ReducePlan& plan, const T* in, const L& load) {
+  FUSEBOX_INLINE static Total FoldRuns(const ReducePlan& plan, const T* in, const L& load) {
     constexpr int64_t kParts = 8;
     Total parts[kParts];
     parts[0] = Op::template Start<Total>();
@@ -360,7 +333,8 @@ struct Reduce {
   }
 
   template <class T, class Total, class L, class F>
-  static void FoldBlocks(const ReducePlan& plan, const T* in, T* out, const L& load, const F& finish) {
+  FUSEBOX_INLINE static void FoldBlocks(const ReducePlan& plan, const T* in, T* out, const L& load,
+                                        const F& finish) {
     constexpr int64_t kBlock = 256;  // totals on the stack
     Total totals[kBlock];
     for (int64_t first = 0; first < plan.inner; first += kBlock) {
@@ -371,18 +345,21 @@ struct Reduce {
   }
 
   template <class T, class Total, class L>
-  static void FoldColumns(const ReducePlan& plan, const T* in, int64_t count, Total* totals, const L& load) {
+  FUSEBOX_INLINE static void FoldColumns(const ReducePlan& plan, const T* in, int64_t count, Total* totals,
+                                         const L& load) {
     std::fill_n(totals, count, Op::template Start<Total>());
     if (plan.folded_count == 0) return;
     Walk<1> folded(plan.folded, {plan.folded_strides});
     folded.Seek(0);
-    Vectorized([&]() FUSEBOX_INLINE {
+    const auto fold = [&]() FUSEBOX_INLINE {
       for (int64_t f = 0; f < plan.folded_count; ++f, folded.Next()) {
         const T* row = in + folded.offset(0);
 #pragma GCC ivdep
         for (int64_t c = 0; c < count; ++c) totals[c] = Op::Join(totals[c], load(row[c]));
       }
-    });
+    };
+    if constexpr (kUsual<T>) Vectorized(fold);
+    else fold();
   }
 };
 

@@ -187,7 +187,7 @@ struct ResizeBilinear {
       const E* top = n.in(0).data<const E>() + (b * in[1] + y.low) * in[2] * c;
       const E* bottom = n.in(0).data<const E>() + (b * in[1] + y.high) * in[2] * c;
       E* to = n.out(0).data<E>() + (b * out[1] + row) * out[2] * c;
-      Vectorized([&]() FUSEBOX_INLINE {
+      const auto mix = [&]() FUSEBOX_INLINE {
         for (int64_t column = 0; column < out[2]; ++column, to += c) {
           const Tap& x = columns[column];
           const Corners<E> corners{top + x.low * c, top + x.high * c, bottom + x.low * c,
@@ -197,7 +197,9 @@ struct ResizeBilinear {
             Mix<std::conditional_t<std::is_integral_v<typename Tap::Weight>, int64_t, typename Tap::Weight>>(
                 corners, x, y, c, to);
         }
-      });
+      };
+      if constexpr (sizeof(E) == 1 || std::is_same_v<E, float>) Vectorized(mix);
+      else Compactly(mix);
     });
   }
 

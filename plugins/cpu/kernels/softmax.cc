@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <type_traits>
 
 #include "plugins/cpu/activation.h"
 #include "plugins/cpu/dispatch.h"
@@ -35,7 +36,7 @@ void ForEachRow(const Node& n, const F& f) {
   R* y = n.out(0).data<R>();
   ParallelFor(n.host(), static_cast<size_t>(count / length), Grain(length),
               [&](size_t begin, size_t end, uint32_t) {
-                Vectorized([&]() FUSEBOX_INLINE {
+                VectorizedFor<std::conditional_t<sizeof(T) == 2, int64_t, T>>([&]() FUSEBOX_INLINE {
                   for (int64_t row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row)
                     f(x + row * length, y + row * length, length);
                 });
@@ -94,7 +95,7 @@ void ForEachRows(const Node& n, const F& f) {
   const int64_t most = length < kShortRow ? kJoinedRows : 1;
   ParallelFor(
       n.host(), static_cast<size_t>(count / length), Grain(length), [&](size_t begin, size_t end, uint32_t) {
-        Vectorized([&]() FUSEBOX_INLINE {
+        VectorizedFor<T>([&]() FUSEBOX_INLINE {
           for (auto row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); row += most)
             f(x + row * length, y + row * length, std::min(most, static_cast<int64_t>(end) - row), length);
         });

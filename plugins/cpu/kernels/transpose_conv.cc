@@ -192,7 +192,7 @@ struct TransposeConv {
     for (int64_t pixel = first * g.in_width; pixel < last * g.in_width; pixel += state.chunk) {
       const int64_t count = std::min(state.chunk, last * g.in_width - pixel);
       multiply(rows.image * g.pixels() + pixel, count, products);
-      Vectorized([&]() FUSEBOX_INLINE {
+      VectorizedFor<Total>([&]() FUSEBOX_INLINE {
         for (int64_t i = 0; i < count; ++i)
           AddPixel(g, rows, (pixel + i) / g.in_width, (pixel + i) % g.in_width, products + i * state.stride,
                    totals);
