@@ -96,16 +96,22 @@ TEST(FixedFunctions, LeaveWhatFollows) {
   }
 }
 
-// Sums near both ends of 16 bits, products beyond 32, and every length up to some vectors of the widest code.
+// Sums near both ends of 16 bits, products beyond 32, halves (`ties`), and every length up to some vectors of
+// the widest code.
 TEST(FixedFunctions, NormalizeAlikeInEveryCode) {
   for (const ByteCode* code : ByteCodes()) {
     for (size_t n = 1; n < 70; ++n) {
+      const bool ties = n % 4 == 0;
       std::vector<int16_t> values(n + 1, 77), coefficients(n);
       std::vector<int32_t> bias(n);
       for (size_t i = 0; i < n; ++i) {
         values[i] = static_cast<int16_t>(i % 5 == 0 ? -32768 : i % 7 == 0 ? 32767 : i * 7919 * n);
         coefficients[i] = static_cast<int16_t>(i % 3 == 0 ? -32768 : i * 4099 + n);
         bias[i] = i % 11 == 0 ? INT32_MIN : static_cast<int32_t>(i * 1234577 * n);
+        if (ties) {
+          coefficients[i] = i % 2 == 0 ? 1 : -3;
+          bias[i] = i % 3 == 0 ? 512 : -512;
+        }
       }
       int64_t sum = 0, squares = 0, expected_sum = 0, expected_squares = 0;
       for (size_t i = 0; i < n; ++i) {
@@ -118,9 +124,13 @@ TEST(FixedFunctions, NormalizeAlikeInEveryCode) {
       const WordNorm task{.cells = n,
                           .coefficients = coefficients.data(),
                           .bias = bias.data(),
-                          .mean = static_cast<int32_t>(n * 371) - 12000,
-                          .deviation = n % 2 == 0 ? common::FixedPoint(1e-5 * n) : common::FixedPoint(0.9),
-                          .by = common::FixedPoint(n % 3 == 0 ? 3e-4 : 3.5),
+                          .mean = ties ? 7168 : static_cast<int32_t>(n * 371) - 12000,
+                          .deviation = common::FixedPoint(ties         ? 1.0
+                                                          : n % 2 == 0 ? 1e-5 * static_cast<double>(n)
+                                                                       : 0.9),
+                          .by = common::FixedPoint(ties         ? 1.0
+                                                   : n % 3 == 0 ? 3e-4
+                                                                : 3.5),
                           .values = values.data()};
       const std::vector<int16_t> before = values;
       code->normalize(task);
