@@ -83,6 +83,27 @@ const PeakCode& Code() {
   return code;
 }
 
+#if FUSEBOX_BYTE_MATRIX
+// The same with matrix instructions: each has eight products for each of four sums.
+FUSEBOX_MATRIX double MultiplyUnits(size_t rounds, float* sink) {
+  const int8x16_t ones = vdupq_n_s8(1);
+  int32x4_t sums[10] = {};
+  for (size_t n = 0; n < rounds; ++n) {
+#pragma GCC unroll 10
+    for (int32x4_t& sum : sums) sum = vmmlaq_s32(sum, ones, ones);
+  }
+  int32_t total = 0;
+  for (const int32x4_t sum : sums) total += vgetq_lane_s32(sum, 0);
+  *sink = static_cast<float>(total);
+  return 2.0 * 10 * 8 * 4 * static_cast<double>(rounds);
+}
+
+const PeakCode& CodeOfUnits() {
+  static constexpr PeakCode code{MultiplyAdd, MultiplyUnits, ReadAll};
+  return code;
+}
+#endif
+
 }  // namespace fusebox::cli::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -88,7 +88,7 @@ Both SplitCase(Words& words, size_t i) {
   const bool skip = words.Below(2) == 0;
   std::vector<std::string> in = words.List();
   if (delimiter.empty())  // TensorFlow.js has no strings of single bytes that are no UTF-8
-    for (std::string& word : in) std::erase_if(word, [](char c) { return c < 0; });
+    for (std::string& word : in) std::erase_if(word, [](char c) { return (c & 0x80) != 0; });
   return {{{"in", in}, {"delimiter", delimiter}, {"skip", skip}},
           "StringSplit",
           MakeAttrs("skip_empty", skip),

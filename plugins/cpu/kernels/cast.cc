@@ -50,6 +50,11 @@ FUSEBOX_INLINE inline To Convert(From x) {
     return Half::From(static_cast<float>(x));
   } else if constexpr (std::is_same_v<To, bool>) {
     return x != From(0);
+  } else if constexpr (std::is_floating_point_v<From> && sizeof(To) < sizeof(int32_t)) {
+    // Through 32 bits, which vectors convert to.
+    constexpr From least = std::numeric_limits<To>::min(), most = std::numeric_limits<To>::max();
+    const From number = x == x ? x : From(0), above = number < least ? least : number;
+    return static_cast<To>(static_cast<int32_t>(above > most ? most : above));
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     // Both bounds are exact in the float type: a power of two, or zero.
     constexpr From above = From(2) * static_cast<From>(uint64_t{1} << (std::numeric_limits<To>::digits - 1));
@@ -111,7 +116,9 @@ struct Cast {
             (std::is_same_v<To, float> && sizeof(From) <= 4 && !std::is_same_v<From, Half>);
         ParallelFor(n.host(), count, 16384, [&](size_t begin, size_t end, uint32_t) {
           const auto convert = [x, y, begin, end]() FUSEBOX_INLINE {
-            for (size_t i = begin; i < end; ++i) y[i] = Convert<To>(x[i]);
+            const From* const from = x + begin;  // stores of bytes may alias the captures
+            To* const to = y + begin;
+            for (size_t i = 0, left = end - begin; i < left; ++i) to[i] = Convert<To>(from[i]);
           };
           if constexpr (kUsual) Vectorized(convert);
           else Compactly(convert);
