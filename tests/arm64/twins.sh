@@ -58,19 +58,21 @@ expect() { # WHAT WANTED GOT
   [ "$2" = "$3" ] || fail "$1: wanted '$2' weights found and missing, got '$3'"
 }
 on_x86 convert "$work/models/conv_classifier" --batch 1 -o "$work/net.tflite" >/dev/null
-none=$(hits on_x86)
-all="${none#* } ${none% *}"
-[ "$none" != "0 0" ] || fail "no weight of the model is kept"
+# Which weights XNNPACK packs depends on the CPU. With an empty cache all are missing.
+packed_on_x86=$(hits on_x86) packed_on_arm=$(hits on_arm)
+none() { if [ "$1" = on_x86 ]; then echo "$packed_on_x86"; else echo "$packed_on_arm"; fi; }
+all() { none "$1" | awk '{print $2, $1}'; }
+case "$packed_on_x86/$packed_on_arm" in *"0 0"*) fail "no weight of the model is kept" ;; esac
 for first in on_x86 on_arm; do
   rm -rf "$work/cache"
   [ $first = on_x86 ] && second=on_arm || second=on_x86
   $first cache build "$work/net.tflite" --weight-cache "$work/cache/" >/dev/null || fail "$first: cannot pack"
-  expect "$first after itself" "$all" "$(hits $first)"
-  expect "$second after $first" "$none" "$(hits $second)"
+  expect "$first after itself" "$(all $first)" "$(hits $first)"
+  expect "$second after $first" "$(none $second)" "$(hits $second)"
   $second cache build "$work/net.tflite" --weight-cache "$work/cache/" >/dev/null || fail "$second: cannot pack"
-  expect "$second after both" "$all" "$(hits $second)"
-  expect "$first after both" "$all" "$(hits $first)"
+  expect "$second after both" "$(all $second)" "$(hits $second)"
+  expect "$first after both" "$(all $first)" "$(hits $first)"
   on_arm cache verify "$work/cache/" >/dev/null || fail "$first: the cache is damaged"
 done
-[ $failed = 1 ] || echo "twins: a cache serves both, each with its own ${all% *} weights"
+[ $failed = 1 ] || echo "twins: a cache serves both, each with its own weights"
 exit $failed
