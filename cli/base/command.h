@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommands, a file or folder each. Add declares the flags; if the subcommand is selected, it stores its
-// action.
+// The subcommands, a file or folder each. Add declares the flags; if the subcommand is selected, it stores
+// its action.
 #pragma once
 
 #include <array>

@@ -61,7 +61,8 @@ void AddOperatorTimes(const fbx_host* host, xnn_runtime_t runtime) {
     if (name >= names.data() + names.size()) return;
     const std::string text = std::to_string(index++) + " " + name;
     name += std::strlen(name) + 1;
-    const fbx_span span{FBX_HEAD(fbx_span), sdk::to_fbx_str(text), 0, us * 1000 + kHalfMicrosecond, 0, 0, start};
+    const fbx_span span{
+        FBX_HEAD(fbx_span), sdk::to_fbx_str(text), 0, us * 1000 + kHalfMicrosecond, 0, 0, start};
     profile->add(host, &span);
     start += us * 1000;
   }

@@ -110,8 +110,8 @@ class GraphBuilder {
   std::vector<tf::NodeDef> nodes_;
   std::unordered_set<std::string> names_;
   std::unordered_map<std::string, int> last_;  // by name without number: the last number
-  std::vector<std::string> effects_;  // nodes that a call must run even if their results are unused
-  std::string last_write_;            // control edges keep reads and writes in order
+  std::vector<std::string> effects_;           // nodes that a call must run even if their results are unused
+  std::string last_write_;                     // control edges keep reads and writes in order
 };
 
 class FunctionBuilder : public GraphBuilder {

@@ -62,7 +62,8 @@ namespace {
 
 int Usage() {
   std::fprintf(stderr,
-               "usage: net_bench --plugin FOLDER [--seconds S] [--alone | --kernels] [--threads N] [FILE.tflite...]\n");
+               "usage: net_bench --plugin FOLDER [--seconds S] [--alone | --kernels] [--threads N] "
+               "[FILE.tflite...]\n");
   return 2;
 }
 

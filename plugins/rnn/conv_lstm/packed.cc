@@ -291,8 +291,8 @@ class PackedConvLstm final : public ConvLstmEngine {
     const float* start = bias;
     for (const Part& part : parts) {
       if (part.minimal) continue;
-      part.frame.Multiply(code_, part.values, part.weights, elements, start, start == bias ? 0 : width_,
-                          rest, sums);
+      part.frame.Multiply(code_, part.values, part.weights, elements, start, start == bias ? 0 : width_, rest,
+                          sums);
       start = sums;
     }
     if (!parts[0].minimal && !parts[1].minimal) return;
