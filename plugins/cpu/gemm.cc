@@ -112,12 +112,13 @@ void Block(const RowProduct<T>& x) {
   }
 }
 
-// As many rows and panels as there are registers for sums. One vector, half or a quarter of a panel.
+// As many rows and panels as there are registers for sums and, on x86-64, for the addresses of rows. One
+// vector, half or a quarter of a panel.
 using PanelTag = hn::CappedTag<float, kPanelRows>;
 constexpr PanelTag panel_tag{};
 constexpr int kPanelVectors = kPanelRows / HWY_MAX_LANES_D(PanelTag);
 constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM;
-constexpr int kTileRows = kPanelVectors == 1 ? 8 : kPanelVectors == 2 ? 6 : kManyRegisters ? 5 : 2;
+constexpr int kTileRows = kPanelVectors == 1 ? 7 : kPanelVectors == 2 ? 6 : kManyRegisters ? 5 : 2;
 constexpr int kTilePanels = kPanelVectors == 1 ? 2 : 1;
 
 // Rows from `row` on; those beyond the last repeat it and are not stored.
@@ -142,8 +143,9 @@ HWY_INLINE void PanelTile(const PanelProduct& x, int64_t row, int64_t column) {
   for (int64_t s = 0; s < x.segments; ++s) {
     const float* a[kRows];
 #pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) a[r] = x.rows[(row + std::min<int64_t>(r, count - 1)) * x.segments + s];
-    for (int64_t p = 0; p < x.segment; ++p, panel += kPanelRows) {
+    for (int r = 0; r < kRows; ++r)
+      a[r] = x.rows[(row + std::min<int64_t>(r, count - 1)) * x.segments + s] + x.segment;
+    for (int64_t p = -x.segment; p != 0; ++p, panel += kPanelRows) {  // a register less than up to a limit
       hn::Vec<PanelTag> b[kVectors];
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v)
@@ -157,26 +159,39 @@ HWY_INLINE void PanelTile(const PanelProduct& x, int64_t row, int64_t column) {
       }
     }
   }
+  const auto high = hn::Set(panel_tag, x.highest), low = hn::Set(panel_tag, x.lowest);
+  const auto clamp = [&](hn::Vec<PanelTag> sum) HWY_ATTR {
+    sum = hn::IfThenElse(hn::Lt(sum, low), low, sum);  // NaN stays: it compares false
+    return hn::IfThenElse(hn::Gt(sum, high), high, sum);
+  };
+  if (count == kRows && (columns == kVectors * kLanes || kPanelVectors == 1)) {
+    float* to = x.c + row * x.ldc + column;
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r, to += x.ldc) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        const int64_t left = columns - v * kLanes;
+        if (left >= kLanes) hn::StoreU(clamp(sums[r][v]), panel_tag, to + v * kLanes);
+        else hn::StoreN(clamp(sums[r][v]), panel_tag, to + v * kLanes, static_cast<size_t>(left));
+      }
+    }
+    return;
+  }
   HWY_ALIGN float stored[kRows * kVectors * kLanes];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) hn::Store(sums[r][v], panel_tag, stored + (r * kVectors + v) * kLanes);
   }
-  const auto high = hn::Set(panel_tag, x.highest), low = hn::Set(panel_tag, x.lowest);
 #pragma GCC unroll 1
   for (int64_t r = 0; r < count; ++r) {
     const float* const from = stored + r * kVectors * kLanes;
     float* const to = x.c + (row + r) * x.ldc + column;
 #pragma GCC unroll 1
     for (int64_t j = 0; j < columns; j += kLanes) {
-      const auto left = static_cast<size_t>(columns - j);
-      const bool whole = columns - j >= kLanes;
-      auto sum = hn::Load(panel_tag, from + j);
-      sum = hn::IfThenElse(hn::Lt(sum, low), low, sum);  // NaN stays: it compares false
-      sum = hn::IfThenElse(hn::Gt(sum, high), high, sum);
-      if (whole) hn::StoreU(sum, panel_tag, to + j);
-      else hn::StoreN(sum, panel_tag, to + j, left);
+      const auto sum = clamp(hn::Load(panel_tag, from + j));
+      if (columns - j >= kLanes) hn::StoreU(sum, panel_tag, to + j);
+      else hn::StoreN(sum, panel_tag, to + j, static_cast<size_t>(columns - j));
     }
   }
 }

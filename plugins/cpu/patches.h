@@ -86,20 +86,28 @@ void CopyPatches(const ConvGeometry& g, const T* input, int64_t group, int64_t f
 template <class T>
 void PointPatches(const ConvGeometry& g, const T* input, int64_t group, int64_t first, int64_t count,
                   T* patches, const T** lines) {
+  if (g.patches_are_pixels()) {
+    for (int64_t i = 0; i < count; ++i) lines[i] = input + (first + i) * g.in_channels;
+    return;
+  }
   const bool contiguous = g.width.dilation == 1 && g.group_channels == g.in_channels;
   const int64_t line = g.filter_width * g.group_channels;
+  const int64_t below = g.height.dilation * g.in_width * g.in_channels;
+  int64_t ox = first % g.out_width, oy = first / g.out_width % g.out_height;
+  int64_t image = first / g.out_width / g.out_height;
   for (int64_t pixel = first; pixel < first + count;
        ++pixel, patches += g.patch(), lines += g.filter_height) {
-    const int64_t x = pixel % g.out_width * g.width.stride - g.pad_left;
-    const int64_t y = pixel / g.out_width % g.out_height * g.height.stride - g.pad_top;
+    const int64_t x = ox * g.width.stride - g.pad_left, y = oy * g.height.stride - g.pad_top;
     const int64_t last = y + (g.filter_height - 1) * g.height.dilation;
     const bool inside =
         contiguous && x >= 0 && x + g.filter_width <= g.in_width && y >= 0 && last < g.in_height;
     if (!inside) CopyPatches(g, input, group, pixel, 1, patches);
-    const int64_t image = pixel / g.out_width / g.out_height * g.in_height;
-    for (int64_t ky = 0; ky < g.filter_height; ++ky)
-      lines[ky] = inside ? input + ((image + y + ky * g.height.dilation) * g.in_width + x) * g.in_channels
-                         : patches + ky * line;
+    const T* source = inside ? input + ((image * g.in_height + y) * g.in_width + x) * g.in_channels : patches;
+    const int64_t step = inside ? below : line;
+    for (int64_t ky = 0; ky < g.filter_height; ++ky, source += step) lines[ky] = source;
+    if (++ox < g.out_width) continue;
+    ox = 0;
+    if (++oy == g.out_height) oy = 0, ++image;
   }
 }
 
