@@ -165,18 +165,19 @@ struct Image {
   int64_t side, channels, window = 1;
   bool half = false;
   int dilation = 1;
+  int64_t images = 1;
 };
 
 std::unique_ptr<Module> Convolution(const Image& image, int64_t results) {
-  const auto& [side, channels, window, half, dilation] = image;
+  const auto& [side, channels, window, half, dilation, images] = image;
   Net net;
-  const ValueId x = net.Input(DType::kF32, {1, side, side, channels});
+  const ValueId x = net.Input(DType::kF32, {images, side, side, channels});
   const std::vector<int64_t> dims = {results, window, window, channels};
   const auto count = static_cast<size_t>(results * window * window * channels);
   ValueId filter = half ? net.Const<uint16_t>(DType::kF16, dims, Noise<uint16_t>(count, 3, 0x3000, 0x3800))
                         : net.Const<float>(DType::kF32, dims, Noise<float>(count, 3, -1, 1));
   if (half) filter = net.Add(Op::kDequantize, {filter}, DType::kF32, dims);
-  return net.Take({net.Add(Op::kConv2D, {x, filter, kNoValue}, DType::kF32, {1, side, side, results},
+  return net.Take({net.Add(Op::kConv2D, {x, filter, kNoValue}, DType::kF32, {images, side, side, results},
                            Options("padding", "SAME", "stride_h", 1, "stride_w", 1, "dilation_h_factor",
                                    dilation, "dilation_w_factor", dilation))});
 }
@@ -184,12 +185,13 @@ std::unique_ptr<Module> Convolution(const Image& image, int64_t results) {
 // XNNPACK's kernels of 32 columns would multiply for nothing.
 TEST(Choices, ConvolutionsThatWasteColumnsStayOnKernels) {
   const bool wide = __builtin_cpu_supports("avx512f");
-  for (const int64_t results : {4, 5, 8, 9, 16, 17, 32, 33, 48, 49, 80}) {
-    const bool wastes = wide && results > 4 && results <= 48 && (results - 1) % 32 < 16;
+  for (const int64_t results : {4, 5, 8, 9, 16, 17, 32, 33, 48, 49, 80, 112}) {
+    const bool wastes = wide && results > 4 && results <= 80 && (results - 1) % 32 < 16;
     const auto refused = [&](const Image& image) {
       return RunNet(Convolution(image, results)).error.find("which are slow in XNNPACK") != std::string::npos;
     };
     EXPECT_EQ(refused({40, 16}), wastes) << results;
+    EXPECT_EQ(refused({40, 16, 1, false, 1, -1}), wastes) << results;
     EXPECT_EQ(refused({14, 16, 3}), wastes && results > 8) << results;
     EXPECT_FALSE(refused({14, 16, 3, false, 2})) << results;  // kernels copy each window
     EXPECT_FALSE(refused({40, 16, 1, true})) << results;      // XNNPACK unpacks them
