@@ -53,7 +53,7 @@ bool WastesColumns(const NetworkNode& node, Tensor filter) {
   if (results <= (window > 1 ? kManyPixelResults : kFewResults) || results > kMostResults) return false;
   const int64_t last = (results - 1) % KernelColumns() + 1;
   int64_t products = window * filter.dim(3);
-  for (int i = 0; i < 3; ++i) products *= std::max<int64_t>(out.dim(i), 1);
+  for (int i = 0; i < 3; ++i) products = std::min(products, kLeastWaste) * std::max<int64_t>(out.dim(i), 1);
   return last <= kColumnsOfKernels && products * kColumnsOfKernels >= kLeastWaste;
 }
 
