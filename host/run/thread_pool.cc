@@ -2,13 +2,10 @@
 #include "host/run/thread_pool.h"
 
 #include <fmt/format.h>
-#include <pthreadpool.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <thread>
-
-#include "host/run/workers.h"
 
 namespace fusebox {
 namespace {
@@ -33,16 +30,13 @@ Result<std::shared_ptr<ThreadPool>> ThreadPool::Create(int threads) {
   return std::shared_ptr<ThreadPool>(new ThreadPool(count));
 }
 
-ThreadPool::ThreadPool(uint32_t count)
-    : count_(count), workers_(count > 1 ? std::make_unique<Workers>(count - 1) : nullptr) {}
+ThreadPool::ThreadPool(uint32_t count) : count_(count), workers_(count - 1), library_(count) {}
 
-ThreadPool::~ThreadPool() {
-  if (pool_ != nullptr) pthreadpool_destroy(pool_);
+void ThreadPool::Run(uint32_t chunks, Workers::Chunk run, void* context) {
+  if (library_.started()) library_.Run(chunks, run, context);
+  else workers_.Run(chunks, run, context);
 }
 
-::pthreadpool* ThreadPool::pool() {
-  if (count_ > 1) std::call_once(started_, [this] { pool_ = pthreadpool_create(count_); });
-  return pool_;
-}
+::pthreadpool* ThreadPool::pool() { return count_ > 1 ? library_.Start() : nullptr; }
 
 }  // namespace fusebox

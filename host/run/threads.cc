@@ -64,10 +64,9 @@ void Threads::ParallelFor(size_t n, size_t grain, void (*task)(void*, size_t, si
   if (n == 0) return;
   constexpr size_t kMostChunks = Workers::kMostChunks;
   grain = std::max({grain, size_t{1}, (n + kMostChunks - 1) / kMostChunks});
-  Workers* const workers = pool_->workers();
-  if (n <= grain || inside_task || workers == nullptr) return task(context, 0, n, 0);
+  if (n <= grain || inside_task || pool_->threads() == 1) return task(context, 0, n, 0);
   Loop loop{task, context, n, grain, current_call, cancelled_};
-  workers->Run(static_cast<uint32_t>((n + grain - 1) / grain), RunChunk, &loop);
+  pool_->Run(static_cast<uint32_t>((n + grain - 1) / grain), RunChunk, &loop);
 }
 
 const void* ThreadedServices::Find(std::string_view id) const {

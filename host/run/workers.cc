@@ -20,11 +20,6 @@ constexpr auto kWorkerSpin = microseconds(30);
 constexpr auto kLeastCallerSpin = microseconds(5), kMostCallerSpin = microseconds(100);
 // Threads are woken (or started) once for this much time in loops: the call takes up to a tenth of it.
 constexpr auto kWakePrice = microseconds(50);
-// A worker that keeps the caller waiting for longer than that, and twice the caller's own chunks, does not
-// run. Then callers run alone for kRest times as long as they waited.
-constexpr auto kPatience = microseconds(50);
-constexpr int kRest = 50;
-constexpr auto kMostRest = std::chrono::seconds(1);
 
 // A range of chunks: loop << 48 | kMore | end << 24 | next. `next` may be beyond the end: claims that came
 // too late. kMore: some shares have more than one chunk.
@@ -73,7 +68,7 @@ void Workers::Run(uint32_t chunks, Chunk run, void* context) {
   };
   if (busy_.test_and_set(std::memory_order_acquire)) return alone();
   const auto start = Clock::now();
-  if (start < rest_until_) {
+  if (patience_.rests(start)) {
     busy_.clear(std::memory_order_release);
     return alone();
   }
@@ -169,8 +164,7 @@ void Workers::Await(Clock::time_point ran, Clock::duration own) {
     if (!Finished()) SleepWhile(caller_sleeps_, 1);
     caller_sleeps_.store(0);
   }
-  const auto waited = now - ran;
-  if (waited > kPatience + 2 * own) rest_until_ = now + std::min<Clock::duration>(kRest * waited, kMostRest);
+  patience_.Waited(ran, now, own);
 }
 
 void Workers::Serve(uint32_t self, uint32_t seen) {

@@ -10,11 +10,12 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <thread>
+
+#include "host/run/patience.h"
 
 namespace fusebox {
 
@@ -33,7 +34,7 @@ class Workers {
   void Run(uint32_t chunks, Chunk run, void* context);
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Clock = Patience::Clock;
   // Lines of the cache that few threads write: it takes up to 300 ns to move one between cores.
   struct alignas(64) Share {
     std::atomic<uint64_t> range = 0;  // chunks that are left, and the loop; claimed by adding 1
@@ -61,7 +62,7 @@ class Workers {
   alignas(64) std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
   bool started_ = false;
   uint32_t expected_ = 0;  // chunks that workers have run in all loops
-  Clock::time_point rest_until_{};
+  Patience patience_;
   Clock::duration credit_;  // time in loops since a thread was woken
 
   alignas(64) std::atomic<uint32_t> loop_ = 0;  // number of the last loop
