@@ -15,7 +15,6 @@ struct GemmCode {
   void (*f32)(const RowProduct<float>&);
   void (*f64)(const RowProduct<double>&);
   void (*panels)(const PanelProduct&);
-  void (*depthwise)(const FloatTaps&);
 };
 }  // namespace fusebox::cpu
 #endif
@@ -115,52 +114,54 @@ void Block(const RowProduct<T>& x) {
 // As many rows and panels as there are registers for sums and, on x86-64, for the addresses of rows. One
 // vector, half or a quarter of a panel.
 using PanelTag = hn::CappedTag<float, kPanelRows>;
-constexpr PanelTag panel_tag{};
 constexpr int kPanelVectors = kPanelRows / HWY_MAX_LANES_D(PanelTag);
 constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM;
 constexpr int kTileRows = kPanelVectors == 1 ? 7 : kPanelVectors == 2 ? 6 : kManyRegisters ? 5 : 2;
-constexpr int kTilePanels = kPanelVectors == 1 ? 2 : 1;
+// For the last eight columns: CPUs that halve vectors of 64 bytes take half as long for them.
+using HalfPanelTag = hn::CappedTag<float, kPanelRows / 2>;
+constexpr int64_t kHalfPanel = kPanelRows / 2;
 
 // Rows from `row` on; those beyond the last repeat it and are not stored.
-template <int kRows, int kPanels>
+template <class D, int kRows, int kVectors>
 HWY_INLINE void PanelTile(const PanelProduct& x, int64_t row, int64_t column) {
-  constexpr int kVectors = kPanels * kPanelVectors;
-  constexpr int64_t kLanes = HWY_MAX_LANES_D(PanelTag);
+  constexpr D d;
+  constexpr int64_t kLanes = HWY_MAX_LANES_D(D), kPerPanel = kPanelRows / kLanes;
   const int64_t depth = x.segments * x.segment, count = std::min<int64_t>(kRows, x.m - row);
   const float* panel = x.panels + column * depth;
   const int64_t columns = std::min<int64_t>(kVectors * kLanes, x.n - column);
-  hn::Vec<PanelTag> sums[kRows][kVectors];
+  hn::Vec<D> sums[kRows][kVectors];
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
     const int64_t left = x.bias ? columns - v * kLanes : 0;
     const float* const bias = x.bias ? x.bias + column + v * kLanes : nullptr;
-    const auto start = left >= kLanes ? hn::LoadU(panel_tag, bias)
-                       : left > 0     ? hn::LoadN(panel_tag, bias, static_cast<size_t>(left))
-                                      : hn::Zero(panel_tag);
+    const auto start = left >= kLanes ? hn::LoadU(d, bias)
+                       : left > 0     ? hn::LoadN(d, bias, static_cast<size_t>(left))
+                                      : hn::Zero(d);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) sums[r][v] = start;
   }
+  const float* const* rows[kRows];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) rows[r] = x.rows + (row + std::min<int64_t>(r, count - 1)) * x.segments;
   for (int64_t s = 0; s < x.segments; ++s) {
     const float* a[kRows];
 #pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r)
-      a[r] = x.rows[(row + std::min<int64_t>(r, count - 1)) * x.segments + s] + x.segment;
+    for (int r = 0; r < kRows; ++r) a[r] = rows[r][s] + x.segment;
     for (int64_t p = -x.segment; p != 0; ++p, panel += kPanelRows) {  // a register less than up to a limit
-      hn::Vec<PanelTag> b[kVectors];
+      hn::Vec<D> b[kVectors];
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v)
-        b[v] =
-            hn::LoadU(panel_tag, panel + v / kPanelVectors * depth * kPanelRows + v % kPanelVectors * kLanes);
+        b[v] = hn::LoadU(d, panel + v / kPerPanel * depth * kPanelRows + v % kPerPanel * kLanes);
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) {
-        const auto value = hn::Set(panel_tag, a[r][p]);
+        const auto value = hn::Set(d, a[r][p]);
 #pragma GCC unroll 4
         for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(value, b[v], sums[r][v]);
       }
     }
   }
-  const auto high = hn::Set(panel_tag, x.highest), low = hn::Set(panel_tag, x.lowest);
-  const auto clamp = [&](hn::Vec<PanelTag> sum) HWY_ATTR {
+  const auto high = hn::Set(d, x.highest), low = hn::Set(d, x.lowest);
+  const auto clamp = [&](hn::Vec<D> sum) HWY_ATTR {
     sum = hn::IfThenElse(hn::Lt(sum, low), low, sum);  // NaN stays: it compares false
     return hn::IfThenElse(hn::Gt(sum, high), high, sum);
   };
@@ -171,8 +172,8 @@ HWY_INLINE void PanelTile(const PanelProduct& x, int64_t row, int64_t column) {
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) {
         const int64_t left = columns - v * kLanes;
-        if (left >= kLanes) hn::StoreU(clamp(sums[r][v]), panel_tag, to + v * kLanes);
-        else hn::StoreN(clamp(sums[r][v]), panel_tag, to + v * kLanes, static_cast<size_t>(left));
+        if (left >= kLanes) hn::StoreU(clamp(sums[r][v]), d, to + v * kLanes);
+        else hn::StoreN(clamp(sums[r][v]), d, to + v * kLanes, static_cast<size_t>(left));
       }
     }
     return;
@@ -181,7 +182,7 @@ HWY_INLINE void PanelTile(const PanelProduct& x, int64_t row, int64_t column) {
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) hn::Store(sums[r][v], panel_tag, stored + (r * kVectors + v) * kLanes);
+    for (int v = 0; v < kVectors; ++v) hn::Store(sums[r][v], d, stored + (r * kVectors + v) * kLanes);
   }
 #pragma GCC unroll 1
   for (int64_t r = 0; r < count; ++r) {
@@ -189,69 +190,37 @@ HWY_INLINE void PanelTile(const PanelProduct& x, int64_t row, int64_t column) {
     float* const to = x.c + (row + r) * x.ldc + column;
 #pragma GCC unroll 1
     for (int64_t j = 0; j < columns; j += kLanes) {
-      const auto sum = clamp(hn::Load(panel_tag, from + j));
-      if (columns - j >= kLanes) hn::StoreU(sum, panel_tag, to + j);
-      else hn::StoreN(sum, panel_tag, to + j, static_cast<size_t>(columns - j));
+      const auto sum = clamp(hn::Load(d, from + j));
+      if (columns - j >= kLanes) hn::StoreU(sum, d, to + j);
+      else hn::StoreN(sum, d, to + j, static_cast<size_t>(columns - j));
     }
   }
 }
 
-template <int kPanels>
+template <class D, int kVectors>
 HWY_INLINE void PanelStrip(const PanelProduct& x, int64_t column) {
   int64_t row = 0;
-  for (; row + 2 < x.m; row += kTileRows) PanelTile<kTileRows, kPanels>(x, row, column);
-  if (row < x.m) PanelTile<2, kPanels>(x, row, column);
+  for (; row + 2 < x.m; row += kTileRows) PanelTile<D, kTileRows, kVectors>(x, row, column);
+  if (row < x.m) PanelTile<D, 2, kVectors>(x, row, column);
 }
 
 void Panels(const PanelProduct& x) {
   int64_t column = 0;
-  for (; column + (kTilePanels - 1) * kPanelRows < x.n; column += kTilePanels * kPanelRows)
-    PanelStrip<kTilePanels>(x, column);
-  if constexpr (kTilePanels > 1) {
-    if (column < x.n) PanelStrip<1>(x, column);
-  }
-}
-
-// A load of weights serves kPixels pixels.
-template <int kPixels>
-HWY_INLINE void TapPixels(const FloatTaps& t, const float* const* taps, float* out) {
-  using D = hn::CappedTag<float, 16>;
-  constexpr D d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t c = 0; c < t.channels; c += lanes) {
-    const auto left = static_cast<size_t>(t.channels - c);
-    const bool whole = left >= hn::Lanes(d);
-    const auto load = [&](const float* from)
-                          HWY_ATTR { return whole ? hn::LoadU(d, from + c) : hn::LoadN(d, from + c, left); };
-    hn::Vec<D> sums[kPixels];
-#pragma GCC unroll 4
-    for (int i = 0; i < kPixels; ++i) sums[i] = hn::Zero(d);
-    for (int64_t k = 0; k < t.count; ++k) {
-      const auto w = load(t.weights + k * t.channels);
-#pragma GCC unroll 4
-      for (int i = 0; i < kPixels; ++i) sums[i] = hn::MulAdd(load(taps[i * t.count + k]), w, sums[i]);
+  if constexpr (kPanelVectors == 1) {
+    for (; x.n - column > kPanelRows + kHalfPanel; column += 2 * kPanelRows)
+      PanelStrip<PanelTag, 2>(x, column);
+    if (x.n - column > kHalfPanel) {
+      PanelStrip<PanelTag, 1>(x, column);
+      column += kPanelRows;
     }
-#pragma GCC unroll 4
-    for (int i = 0; i < kPixels; ++i) {
-      if (t.bias) sums[i] = hn::Add(sums[i], load(t.bias));
-      // NaN stays: it compares false.
-      const auto high = hn::Set(d, t.highest), low = hn::Set(d, t.lowest);
-      sums[i] = hn::IfThenElse(hn::Gt(sums[i], high), high, sums[i]);
-      sums[i] = hn::IfThenElse(hn::Lt(sums[i], low), low, sums[i]);
-      if (whole) hn::StoreU(sums[i], d, out + i * t.channels + c);
-      else hn::StoreN(sums[i], d, out + i * t.channels + c, left);
-    }
+    if (column < x.n) PanelStrip<HalfPanelTag, 1>(x, column);
+  } else {
+    for (; column < x.n; column += kPanelRows) PanelStrip<PanelTag, kPanelVectors>(x, column);
   }
-}
-
-void DepthwisePixels(const FloatTaps& t) {
-  int64_t i = 0;
-  for (; i + 4 <= t.pixels; i += 4) TapPixels<4>(t, t.taps + i * t.count, t.out + i * t.channels);
-  for (; i < t.pixels; ++i) TapPixels<1>(t, t.taps + i * t.count, t.out + i * t.channels);
 }
 
 const GemmCode& Code() {
-  static constexpr GemmCode code{Block<float>, Block<double>, Panels, DepthwisePixels};
+  static constexpr GemmCode code{Block<float>, Block<double>, Panels};
   return code;
 }
 
@@ -313,8 +282,6 @@ void MultiplyParallel(const fbx_host* host, const RowProduct<float>& x, const fl
   ParallelFor(host, static_cast<size_t>(chunks * blocks),
               static_cast<size_t>(std::max<int64_t>(1, kTaskWork / work)), run);
 }
-
-void Depthwise(const FloatTaps& taps) { common::SimdChoice<GemmCode, GemmCodes>::Best().depthwise(taps); }
 
 template <class T>
 void Multiply(const RowProduct<T>& product) {

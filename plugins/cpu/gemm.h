@@ -59,17 +59,6 @@ void PackPanelsOfColumns(const float* columns, int64_t n, int64_t depth, float* 
 inline constexpr int64_t kLeastPanelRows = 16;
 void MultiplyParallel(const fbx_host* host, const RowProduct<float>& product, const float* panels);
 
-// Output pixels of a depthwise convolution: channel c is the sum of weights times channel c under the taps.
-struct FloatTaps {
-  const float* const* taps;  // [pixels][count] pixels of the input
-  int64_t pixels, count, channels;
-  const float* weights;  // [count][channels]
-  const float* bias;     // by channel, or null
-  float lowest, highest;
-  float* out;  // [pixels][channels]
-};
-void Depthwise(const FloatTaps& taps);
-
 // out[j][i] = in[i][j] for `rows` x `columns` elements of `in`.
 template <class T>
 void TransposeMatrix(const T* in, int64_t rows, int64_t columns, T* out);

@@ -91,21 +91,27 @@ void PointPatches(const ConvGeometry& g, const T* input, int64_t group, int64_t 
     return;
   }
   const bool contiguous = g.width.dilation == 1 && g.group_channels == g.in_channels;
-  const int64_t line = g.filter_width * g.group_channels;
+  const int64_t line = g.filter_width * g.group_channels, right = g.width.stride * g.in_channels;
   const int64_t below = g.height.dilation * g.in_width * g.in_channels;
+  // Output pixels [begin, end) of a row have no padding beside them.
+  const int64_t begin = (g.pad_left + g.width.stride - 1) / g.width.stride;
+  const int64_t end = (g.in_width - g.filter_width + g.pad_left + g.width.stride) / g.width.stride;
   int64_t ox = first % g.out_width, oy = first / g.out_width % g.out_height;
   int64_t image = first / g.out_width / g.out_height;
-  for (int64_t pixel = first; pixel < first + count;
-       ++pixel, patches += g.patch(), lines += g.filter_height) {
+  for (int64_t i = 0, run = 1; i < count; i += run) {
     const int64_t x = ox * g.width.stride - g.pad_left, y = oy * g.height.stride - g.pad_top;
     const int64_t last = y + (g.filter_height - 1) * g.height.dilation;
-    const bool inside =
-        contiguous && x >= 0 && x + g.filter_width <= g.in_width && y >= 0 && last < g.in_height;
-    if (!inside) CopyPatches(g, input, group, pixel, 1, patches);
-    const T* source = inside ? input + ((image * g.in_height + y) * g.in_width + x) * g.in_channels : patches;
+    const bool inside = contiguous && ox >= begin && ox < end && y >= 0 && last < g.in_height;
+    run = inside ? std::min(count - i, end - ox) : 1;
+    if (!inside) CopyPatches(g, input, group, first + i, 1, patches + i * g.patch());
+    const T* source = inside ? input + ((image * g.in_height + y) * g.in_width + x) * g.in_channels
+                             : patches + i * g.patch();
     const int64_t step = inside ? below : line;
-    for (int64_t ky = 0; ky < g.filter_height; ++ky, source += step) lines[ky] = source;
-    if (++ox < g.out_width) continue;
+    for (int64_t ky = 0; ky < g.filter_height; ++ky, source += step) {
+      for (int64_t r = 0; r < run; ++r) lines[(i + r) * g.filter_height + ky] = source + r * right;
+    }
+    ox += run;
+    if (ox < g.out_width) continue;
     ox = 0;
     if (++oy == g.out_height) oy = 0, ++image;
   }

@@ -3,8 +3,8 @@
 #include <type_traits>
 
 #include "plugins/cpu/activation.h"
+#include "plugins/cpu/depthwise.h"
 #include "plugins/cpu/dispatch.h"
-#include "plugins/cpu/gemm.h"
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/quantized_product.h"
 #include "plugins/cpu/simd.h"
@@ -79,7 +79,7 @@ struct DepthwiseConv2D {
       const int64_t pixels = quantized_.packed() && quantized_.hybrid() ? n.out(0).dim(2) : 1;
       state.sums = Slot(plan, Product(pixels, n.in(1).dim(3)), sizeof(int64_t), state);
     } else if (n.in(0).dtype() == FBX_F32) {
-      PlanTaps(n, plan, sizeof(float), state);
+      state.repeated = SlotOfRepeated(n, plan, sizeof(float));
     }
     return state;
   }
@@ -135,13 +135,19 @@ struct DepthwiseConv2D {
   static int64_t Padded(int64_t taps) { return (taps + 3) / 4 * 4; }
 
   static void PlanTaps(const Node& n, Plan& plan, int64_t bytes, State& state) {
-    const Tensor in = n.in(0), filter = n.in(1);
+    const Tensor filter = n.in(1);
     const int64_t taps = Padded(Product(filter.dim(1), filter.dim(2)));
     state.pointers = Slot(plan, Product(n.out(0).dim(2), taps), sizeof(void*), state);
     state.pads = Slot(plan, filter.dim(3), bytes, state);
-    if (filter.dim(3) == in.dim(3)) return;
+    state.repeated = SlotOfRepeated(n, plan, bytes);
+  }
+
+  static uint32_t SlotOfRepeated(const Node& n, Plan& plan, int64_t bytes) {
+    const Tensor in = n.in(0);
+    const int64_t channels = n.in(1).dim(3);
+    if (channels == in.dim(3)) return 0;
     const int64_t pixels = Product(Product(in.dim(0), in.dim(1)), in.dim(2));
-    state.repeated = plan.scratch(static_cast<size_t>(Product(Product(pixels, filter.dim(3)), bytes)));
+    return plan.scratch(static_cast<size_t>(Product(Product(pixels, channels), bytes)));
   }
 
   static ProductShape ShapeOf(const Node& n) {
@@ -203,15 +209,45 @@ struct DepthwiseConv2D {
     Measure(n, job);
     if (n.out(0).count() == 0) return;
     job.input = Repeated(n, state, job.multiplier, n.in(0).data<const float>());
-    const int64_t taps = job.filter_height * job.filter_width, width = job.out_width * job.out_channels;
+    job.filter = n.in(1).data<const float>();
+    job.bias = n.has_in(2) ? n.in(2).data<const float>() : nullptr;
+    job.output = n.out(0).data<float>();
+    ForRows(n, job, true, [&](int64_t row, uint32_t) { RunFloatRow(job, row); });
+  }
+
+  // Pixels beside which there is no padding are one run, each of the others is one.
+  void RunFloatRow(const Job<float>& j, int64_t row) const {
+    const int64_t channels = j.out_channels, width = j.out_width * channels;
+    const Slide &down = window_.height, &right = window_.width;
+    const int64_t y0 = row % j.out_height * down.stride - j.pad_top;
+    const TapRange ys = InsideTaps(y0, j.filter_height, down.dilation, j.in_height);
     const ActivationRange<float> range(activation_);
-    const auto run = [&](int64_t row, const float* const* pixels, uint32_t) {
-      float* const out = n.out(0).data<float>() + row * width;
-      Depthwise({pixels, job.out_width, taps, job.out_channels, n.in(1).data<const float>(),
-                 n.has_in(2) ? n.in(2).data<const float>() : nullptr, range.lowest, range.highest, out});
-      if (activation_ == Activation::kTanh) Activate(activation_, out, static_cast<size_t>(width));
-    };
-    ForTaps(n, state, job, taps, [](int64_t) { return 0.0f; }, run);
+    DepthwiseRun run{.pixel_step = right.stride * channels,
+                     .line_step = down.dilation * j.in_width * channels,
+                     .tap_step = right.dilation * channels,
+                     .lines = ys.last - ys.first,
+                     .weights_step = j.filter_width * channels,
+                     .bias = j.bias,
+                     .channels = channels,
+                     .lowest = range.lowest,
+                     .highest = range.highest};
+    const int64_t line = (row / j.out_height * j.in_height + y0 + ys.first * down.dilation) * j.in_width;
+    const int64_t end =
+        (j.in_width - Extent(j.filter_width, right) + j.pad_left + right.stride) / right.stride;
+    for (int64_t ox = 0; ox < j.out_width; ox += run.pixels) {
+      const int64_t x0 = ox * right.stride - j.pad_left;
+      const TapRange xs = InsideTaps(x0, j.filter_width, right.dilation, j.in_width);
+      run.taps = xs.last - xs.first;
+      run.pixels = x0 >= 0 && ox < end ? std::min(end, j.out_width) - ox : 1;
+      // Without a tap inside the image nothing is read.
+      const bool reads = run.lines > 0 && run.taps > 0;
+      run.input = reads ? j.input + (line + x0 + xs.first * right.dilation) * channels : j.input;
+      run.weights = j.filter + (ys.first * j.filter_width + xs.first) * channels;
+      run.out = j.output + row * width + ox * channels;
+      Depthwise(run);
+    }
+    if (activation_ == Activation::kTanh)
+      Activate(activation_, j.output + row * width, static_cast<size_t>(width));
   }
 
   void RunBytes(const Node& n, const State& state) const {
