@@ -61,21 +61,24 @@ HWY_INLINE void Pixels(const DepthwiseRun& x, int64_t pixel, int64_t channel) {
   }
 }
 
-template <class D, bool kWhole>
-HWY_INLINE void Channels(const DepthwiseRun& x, int64_t channel) {
-  int64_t i = 0;
-  for (; i + 4 <= x.pixels; i += 4) Pixels<D, kWhole, 4>(x, i, channel);
-  for (; i < x.pixels; ++i) Pixels<D, kWhole, 1>(x, i, channel);
+template <int kPixels>
+HWY_INLINE void AllChannels(const DepthwiseRun& x, int64_t pixel) {
+  int64_t channel = 0;
+  for (; channel + kLanes <= x.channels; channel += kLanes) Pixels<All, true, kPixels>(x, pixel, channel);
+  if constexpr (kHalfLanes < kLanes) {
+    if (channel + kHalfLanes == x.channels) return Pixels<Half, true, kPixels>(x, pixel, channel);
+    if (x.channels - channel < kHalfLanes && channel < x.channels)
+      return Pixels<Half, false, kPixels>(x, pixel, channel);
+  }
+  if (channel < x.channels) Pixels<All, false, kPixels>(x, pixel, channel);
 }
 
+// Channels in turn: if their number is a power of two, the same channels of other pixels share few places of
+// the cache.
 void Run(const DepthwiseRun& x) {
-  int64_t channel = 0;
-  for (; channel + kLanes <= x.channels; channel += kLanes) Channels<All, true>(x, channel);
-  if constexpr (kHalfLanes < kLanes) {
-    if (channel + kHalfLanes == x.channels) return Channels<Half, true>(x, channel);
-    if (channel < x.channels && x.channels - channel < kHalfLanes) return Channels<Half, false>(x, channel);
-  }
-  if (channel < x.channels) Channels<All, false>(x, channel);
+  int64_t pixel = 0;
+  for (; pixel + 4 <= x.pixels; pixel += 4) AllChannels<4>(x, pixel);
+  for (; pixel < x.pixels; ++pixel) AllChannels<1>(x, pixel);
 }
 
 const DepthwiseCode& DepthwiseTable() {

@@ -37,22 +37,25 @@ void CheckBias(const NetworkNode& node, int64_t channels) {
     node.require(bias->count() == channels, "SHAPE", "bias does not fit the filter", Operand(2));
 }
 
+// Whether the kernel multiplies at least as often, each time with `columns` numbers.
+bool Multiplies(const NetworkNode& node, Tensor filter, int64_t columns, int64_t least) {
+  int64_t products = filter.dim(1) * filter.dim(2) * filter.dim(3);
+  for (int i = 0; i < 3; ++i) products = std::min(products, least) * std::max<int64_t>(node.out(0).dim(i), 1);
+  return products * columns >= least;
+}
+
 // Measured with AVX-512: kernels multiply by 8 columns at once, XNNPACK by 32. Kernels are faster where that
 // saves a sixth of the products, if these are enough to pay for a partition that ends here.
 constexpr int64_t kColumnsOfKernels = 8, kLeastWaste = 250'000;
 constexpr int64_t kFewResults = 4;  // XNNPACK has kernels of two columns, and computes eight pixels at once
 
 bool WastesColumns(const NetworkNode& node, Tensor filter) {
-  const Tensor out = node.out(0);
   const int64_t results = filter.dim(0);
   if (KernelColumns() != 4 * kColumnsOfKernels || filter.dtype() != FBX_F32) return false;
   if (filter.dim(3) != node.in(0).dim(3) || ReadWindow(node).dilation_width != 1) return false;
   const auto columns = [&](int64_t at_once) { return (results + at_once - 1) / at_once * at_once; };
   const int64_t all = columns(KernelColumns()), wasted = all - columns(kColumnsOfKernels);
-  if (results <= kFewResults || 6 * wasted < all) return false;
-  int64_t products = filter.dim(1) * filter.dim(2) * filter.dim(3);
-  for (int i = 0; i < 3; ++i) products = std::min(products, kLeastWaste) * std::max<int64_t>(out.dim(i), 1);
-  return products * wasted >= kLeastWaste;
+  return results > kFewResults && 6 * wasted >= all && Multiplies(node, filter, wasted, kLeastWaste);
 }
 
 void SupportsConv(const NetworkNode& node) {
@@ -165,8 +168,21 @@ void DefineConv(const NetworkNode& node, Subgraph& graph) {
   });
 }
 
+// XNNPACK looks up the address of each tap of each pixel. Measured: kernels take 0.2 to 0.7 of its time for
+// up to 64 channels, and with AVX-512 0.5 to 1 for up to 960. Less work does not pay for a partition that
+// ends here.
+bool IsFasterOnKernels(const NetworkNode& node, Tensor filter) {
+  constexpr int64_t kLeastProducts = 150'000;
+  const int64_t channels = filter.dim(3), most = KernelColumns() == 32 ? 960 : KernelColumns() == 16 ? 64 : 0;
+  return filter.dtype() == FBX_F32 && channels == node.in(0).dim(3) && channels <= most &&
+         Multiplies(node, filter, 1, kLeastProducts);
+}
+
 void SupportsDepthwise(const NetworkNode& node) {
   const Tensor filter = CheckImages(node, kDepthwise);
+  node.require(
+      !IsFasterOnKernels(node, filter), "SIZE",
+      "a depthwise window over " + std::to_string(filter.dim(3)) + " channels, which is slower in XNNPACK");
   node.require(filter.dim(0) == 1, "SHAPE", "the filter's first dim is not 1", Operand(1));
   node.require(filter.dim(3) % node.in(0).dim(3) == 0, "SHAPE", "outputs do not divide into channels");
   node.require(
