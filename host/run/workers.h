@@ -62,7 +62,7 @@ class Workers {
   alignas(64) std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
   bool started_ = false;
   uint32_t expected_ = 0;  // chunks that workers have run in all loops
-  Patience patience_;
+  Patience patience_{50};
   Clock::duration credit_;  // time in loops since a thread was woken
 
   alignas(64) std::atomic<uint32_t> loop_ = 0;  // number of the last loop

@@ -199,6 +199,35 @@ TEST(Choices, ConvolutionsThatWasteColumnsStayOnKernels) {
     EXPECT_FALSE(refused({20, 16})) << results;               // too little to pay for a partition
   }
 }
+
+std::unique_ptr<Module> DepthwiseConvolution(const Image& image, int64_t multiplier) {
+  Net net;
+  const int64_t results = image.channels * multiplier;
+  const std::vector<int64_t> dims = {1, image.window, image.window, results};
+  const auto count = static_cast<size_t>(results * image.window * image.window);
+  const ValueId x = net.Input(DType::kF32, {image.images, image.side, image.side, image.channels});
+  const ValueId filter = net.Const<float>(DType::kF32, dims, Noise<float>(count, 3, -1, 1));
+  return net.Take({net.Add(Op::kDepthwiseConv2D, {x, filter, kNoValue}, DType::kF32,
+                           {image.images, image.side, image.side, results},
+                           Options("padding", "SAME", "stride_h", 1, "stride_w", 1, "depth_multiplier",
+                                   static_cast<int>(multiplier)))});
+}
+
+TEST(Choices, DepthwiseConvolutionsStayOnKernelsWhereTheseAreFaster) {
+  const bool wide = __builtin_cpu_supports("avx512f"), vectors = wide || __builtin_cpu_supports("avx");
+  const auto refused = [](const Image& image, int64_t multiplier = 1) {
+    return RunNet(DepthwiseConvolution(image, multiplier)).error.find("which is slower in XNNPACK") !=
+           std::string::npos;
+  };
+  EXPECT_EQ(refused({56, 8, 3}), vectors);
+  EXPECT_EQ(refused({56, 8, 3, false, 1, -1}), vectors);
+  EXPECT_EQ(refused({24, 64, 5}), vectors);
+  EXPECT_EQ(refused({24, 65, 5}), wide);
+  EXPECT_EQ(refused({7, 960, 3}), wide);
+  EXPECT_FALSE(refused({7, 961, 3}));
+  EXPECT_FALSE(refused({45, 8, 3}));  // too little to pay for a partition
+  EXPECT_FALSE(refused({56, 8, 3}, 2));
+}
 #endif
 
 // Products of few columns are convolutions of one pixel, which XNNPACK computes with wider kernels.
