@@ -200,8 +200,11 @@ HWY_INLINE void PanelTile(const PanelProduct& x, int64_t row, int64_t column) {
 template <class D, int kVectors>
 HWY_INLINE void PanelStrip(const PanelProduct& x, int64_t column) {
   int64_t row = 0;
-  for (; row + 2 < x.m; row += kTileRows) PanelTile<D, kTileRows, kVectors>(x, row, column);
-  if (row < x.m) PanelTile<D, 2, kVectors>(x, row, column);
+  constexpr bool kHalf = HWY_MAX_LANES_D(D) * kVectors < kPanelRows;  // rare, so without code for few rows
+  for (; row + (kHalf ? 0 : 2) < x.m; row += kTileRows) PanelTile<D, kTileRows, kVectors>(x, row, column);
+  if constexpr (!kHalf) {
+    if (row < x.m) PanelTile<D, 2, kVectors>(x, row, column);
+  }
 }
 
 void Panels(const PanelProduct& x) {
