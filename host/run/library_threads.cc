@@ -18,10 +18,13 @@ struct Loop {
 
 void RunChunk(void* context, size_t thread, size_t chunk) {
   auto& loop = *static_cast<Loop*>(context);
+#if defined(__SANITIZE_THREAD__)
+  __tsan_acquire(&loop);  // the sanitizer does not see into the library
+#endif
   loop.run(loop.context, static_cast<uint32_t>(chunk), static_cast<uint32_t>(thread));
   if (thread == 0) loop.ran = Patience::Clock::now();
 #if defined(__SANITIZE_THREAD__)
-  __tsan_release(&loop);  // the sanitizer does not see into the library
+  __tsan_release(&loop);
 #endif
 }
 
@@ -47,6 +50,9 @@ void LibraryThreads::Run(uint32_t chunks, Workers::Chunk run, void* context) {
     return alone();
   }
   Loop loop{run, context, start};
+#if defined(__SANITIZE_THREAD__)
+  __tsan_release(&loop);
+#endif
   pthreadpool_parallelize_1d_with_thread(pool_, RunChunk, &loop, chunks, 0);
 #if defined(__SANITIZE_THREAD__)
   __tsan_acquire(&loop);

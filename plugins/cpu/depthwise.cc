@@ -22,8 +22,8 @@ namespace fusebox::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using All = hn::CappedTag<float, 16>;
-using Half =
-    hn::CappedTag<float, 8>;  // for few channels: half as long on CPUs that halve vectors of 64 bytes
+// For few channels: half as long on CPUs that halve vectors of 64 bytes.
+using Half = hn::CappedTag<float, 8>;
 constexpr int64_t kLanes = HWY_MAX_LANES_D(All), kHalfLanes = HWY_MAX_LANES_D(Half);
 
 // A vector of channels; kWhole: there are as many. A load of weights serves kPixels pixels.
