@@ -174,7 +174,7 @@ void DefineConv(const NetworkNode& node, Subgraph& graph) {
 bool IsFasterOnKernels(const NetworkNode& node, Tensor filter) {
   constexpr int64_t kLeastProducts = 150'000;
   const int64_t channels = filter.dim(3), most = KernelColumns() == 32 ? 960 : KernelColumns() == 16 ? 64 : 0;
-  return filter.dtype() == FBX_F32 && channels == node.in(0).dim(3) && channels <= most &&
+  return node.in(1).dtype() == FBX_F32 && channels == node.in(0).dim(3) && channels <= most &&
          Multiplies(node, filter, 1, kLeastProducts);
 }
 

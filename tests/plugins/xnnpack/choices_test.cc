@@ -168,15 +168,18 @@ struct Image {
   int64_t images = 1;
 };
 
+ValueId Filter(Net& net, const std::vector<int64_t>& dims, bool half) {
+  const auto count = static_cast<size_t>(dims[0] * dims[1] * dims[2] * dims[3]);
+  if (!half) return net.Const<float>(DType::kF32, dims, Noise<float>(count, 3, -1, 1));
+  const ValueId stored = net.Const<uint16_t>(DType::kF16, dims, Noise<uint16_t>(count, 3, 0x3000, 0x3800));
+  return net.Add(Op::kDequantize, {stored}, DType::kF32, dims);
+}
+
 std::unique_ptr<Module> Convolution(const Image& image, int64_t results) {
   const auto& [side, channels, window, half, dilation, images] = image;
   Net net;
   const ValueId x = net.Input(DType::kF32, {images, side, side, channels});
-  const std::vector<int64_t> dims = {results, window, window, channels};
-  const auto count = static_cast<size_t>(results * window * window * channels);
-  ValueId filter = half ? net.Const<uint16_t>(DType::kF16, dims, Noise<uint16_t>(count, 3, 0x3000, 0x3800))
-                        : net.Const<float>(DType::kF32, dims, Noise<float>(count, 3, -1, 1));
-  if (half) filter = net.Add(Op::kDequantize, {filter}, DType::kF32, dims);
+  const ValueId filter = Filter(net, {results, window, window, channels}, half);
   return net.Take({net.Add(Op::kConv2D, {x, filter, kNoValue}, DType::kF32, {images, side, side, results},
                            Options("padding", "SAME", "stride_h", 1, "stride_w", 1, "dilation_h_factor",
                                    dilation, "dilation_w_factor", dilation))});
@@ -203,10 +206,8 @@ TEST(Choices, ConvolutionsThatWasteColumnsStayOnKernels) {
 std::unique_ptr<Module> DepthwiseConvolution(const Image& image, int64_t multiplier) {
   Net net;
   const int64_t results = image.channels * multiplier;
-  const std::vector<int64_t> dims = {1, image.window, image.window, results};
-  const auto count = static_cast<size_t>(results * image.window * image.window);
   const ValueId x = net.Input(DType::kF32, {image.images, image.side, image.side, image.channels});
-  const ValueId filter = net.Const<float>(DType::kF32, dims, Noise<float>(count, 3, -1, 1));
+  const ValueId filter = Filter(net, {1, image.window, image.window, results}, image.half);
   return net.Take({net.Add(Op::kDepthwiseConv2D, {x, filter, kNoValue}, DType::kF32,
                            {image.images, image.side, image.side, results},
                            Options("padding", "SAME", "stride_h", 1, "stride_w", 1, "depth_multiplier",
@@ -221,6 +222,7 @@ TEST(Choices, DepthwiseConvolutionsStayOnKernelsWhereTheseAreFaster) {
   };
   EXPECT_EQ(refused({56, 8, 3}), vectors);
   EXPECT_EQ(refused({56, 8, 3, false, 1, -1}), vectors);
+  EXPECT_EQ(refused({56, 8, 3, true}), vectors);  // unpacked once, before the first run
   EXPECT_EQ(refused({24, 64, 5}), vectors);
   EXPECT_EQ(refused({24, 65, 5}), wide);
   EXPECT_EQ(refused({7, 960, 3}), wide);
