@@ -9,6 +9,7 @@
 
 #include "plugins/common/byte_product-inl.h"
 #include "plugins/common/fixed_point-inl.h"
+#include "plugins/cpu/byte_taps-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::cpu::HWY_NAMESPACE {
@@ -91,58 +92,15 @@ void SumRows(const void* rows, size_t count, size_t stride, size_t columns, bool
   }
 }
 
-// The bytes under four taps in every lane.
-HWY_INLINE Sum FourTaps(const uint8_t* const* taps, size_t channel, size_t left) {
-  const hn::RebindToUnsigned<decltype(sums)> du;
-  const hn::Rebind<uint8_t, decltype(sums)> d8;
-  const auto tap = [&](size_t k) HWY_ATTR {
-    const uint8_t* const at = taps[k] + channel;
-    return hn::PromoteTo(du, left >= kLanes ? hn::LoadU(d8, at) : hn::LoadN(d8, at, left));
-  };
-  const auto low = hn::Or(tap(0), hn::ShiftLeft<8>(tap(1)));
-  const auto high = hn::Or(hn::ShiftLeft<16>(tap(2)), hn::ShiftLeft<24>(tap(3)));
-  return hn::BitCast(sums, hn::Or(low, high));
-}
-
-// The sums of a pixel's lanes of channels. Weights of a panel are `width` bytes apart.
-HWY_INLINE Sum SumTaps(const ByteTaps& t, const uint8_t* const* taps, const int8_t* weights, size_t width,
-                       size_t channel) {
-  constexpr hn::Repartition<int8_t, cm::ByteSumTag> bytes{};
-  const size_t fours = t.layout.fours(), left = t.layout.outputs - channel, rest = t.layout.columns % 4;
-  const Sum flip = hn::Set(sums, t.flipped ? static_cast<int32_t>(0x80808080) : 0);
-  Sum sum = hn::Mul(hn::LoadU(sums, t.sums + channel), hn::Set(sums, -t.offset)), inputs = hn::Zero(sums);
-  for (size_t k = 0; k < fours; ++k) {
-    const auto row = cm::ByteDot::Row(hn::Xor(FourTaps(taps + 4 * k, channel, left), flip));
-    const auto w = hn::BitCast(sums, hn::LoadU(bytes, weights + k * width));
-    sum = cm::ByteDot::Add(sum, row, cm::ByteDot::Weights(w));
-    if (!t.zeros) continue;
-    const int32_t ones = k + 1 < fours || rest == 0 ? 0x01010101 : 0x01010101 & ((1 << 8 * rest) - 1);
-    inputs = cm::ByteDot::Add(inputs, row, cm::ByteDot::Weights(hn::Set(sums, ones)));
-  }
-  if (!t.zeros) return sum;
-  const Sum moved = hn::Set(sums, static_cast<int32_t>(t.layout.columns) * t.offset);
-  return hn::Add(sum, hn::Mul(hn::LoadU(sums, t.zeros + channel), hn::Sub(inputs, moved)));
-}
-
 void Depthwise(const ByteTaps& t) {
-  const size_t fours = t.layout.fours(), channels = t.layout.outputs, panels = t.layout.panels();
-  for (size_t panel = 0; panel < panels; ++panel) {
-    const size_t before = panel / common::kBytePanels * common::kBytePanels, channel = panel * kLanes;
-    const size_t width = std::min(common::kBytePanels, panels - before) * kLanes * 4;
-    const int8_t* const weights = t.weights + (before * fours + panel - before) * kLanes * 4;
-    const size_t left = channels - channel;
-    for (size_t pixel = 0; pixel < t.pixels; ++pixel) {
-      const Sum sum = SumTaps(t, t.taps + pixel * 4 * fours, weights, width, channel);
-      const size_t at = pixel * channels + channel;
-      if (t.results) {
-        StoreChannels(*t.results, channel, left, sum, static_cast<uint8_t*>(t.out) + at);
-      } else if (left >= kLanes) {
-        hn::StoreU(sum, sums, static_cast<int32_t*>(t.out) + at);
-      } else {
-        hn::StoreN(sum, sums, static_cast<int32_t*>(t.out) + at, left);
-      }
-    }
-  }
+  if (t.results == nullptr || !t.results->scales->far_right) return RunTaps(t);
+  // Rounded as the sums of other products, whose steps cannot overflow.
+  std::vector<int32_t> sums(t.pixels * t.layout.outputs);
+  ByteTaps to_sums = t;
+  to_sums.results = nullptr, to_sums.out = sums.data();
+  RunTaps(to_sums);
+  for (size_t i = 0; i < sums.size(); i += t.layout.outputs)
+    Store(*t.results, 0, t.layout.outputs, sums.data() + i, static_cast<uint8_t*>(t.out) + i);
 }
 
 // As FixedPoint::Times.
@@ -236,6 +194,7 @@ ByteScales::ByteScales(const std::vector<common::FixedPoint>& scales) {
     left[i] = std::max(scales[i].shift, 0);
     right[i] = std::max(-scales[i].shift, 0);
     any_left = any_left || scales[i].shift > 0;
+    far_right = far_right || right[i] > kFar;
   }
 }
 

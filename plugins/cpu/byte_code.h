@@ -21,11 +21,13 @@ using common::ByteTask;
 struct ByteScales {
   std::vector<int32_t> values, left, right;
   bool any_left = false;
+  bool far_right = false;  // by so much that a result of 8 bits does not fit beside the bits shifted out
 
   ByteScales() = default;
   explicit ByteScales(const std::vector<common::FixedPoint>& scales);
   bool per_channel() const { return values.size() > kSlack + 1; }
   static constexpr size_t kSlack = 16;
+  static constexpr int32_t kFar = 20;
 };
 
 // result = clamp(scaled(sum + bias) + zero), the low byte for either sign.
@@ -48,11 +50,13 @@ struct ByteStoreTask {
 // Output pixels of a depthwise convolution: channel c of a pixel is the sum of weights times the values of
 // channel c under its taps, each minus `offset`.
 struct ByteTaps {
-  const uint8_t* const*
-      taps;  // by pixel 4 * layout.fours() pixels of the input; of those beyond the last tap any
+  const uint8_t* const* lines;  // by line of the window: what is under the first tap of the first pixel
+  size_t line_count, taps;      // lines of the window, and taps of each
+  size_t together, step;        // pixels with weights of their own, and taps from one to the next
+  size_t pixel_step, tap_step;  // bytes to the next pixel, and to the tap beside
   size_t pixels;
   bool flipped;       // as in ByteTask
-  ByteLayout layout;  // outputs: channels, columns: taps
+  ByteLayout layout;  // outputs: channels, columns: taps, in fours of each line, for each of `together`
   const int8_t* weights;
   const int32_t* sums;   // by channel, of the weights
   const int32_t* zeros;  // by channel, added to the weights; null: zeros

@@ -31,9 +31,19 @@ struct IntegerProduct {
 void Multiply(const IntegerProduct<int32_t>& product);
 void Multiply(const IntegerProduct<int64_t>& product);
 
+// The lines of a depthwise window, whose taps are packed in fours. Adjacent pixels that the fours of a line
+// reach have weights of their own, moved by `step` taps each.
+struct TapLines {
+  int64_t taps = 0, step = 0, pixels = 1;  // no taps: not such a window
+
+  int64_t padded() const { return (taps + 3) / 4 * 4; }
+  bool operator==(const TapLines&) const = default;
+};
+
 // A product with constant weights [groups, columns, depth], in parallel tasks of some rows and columns.
 struct ProductShape {
   int64_t rows, columns, depth, groups = 1;
+  TapLines lines = {};
 };
 struct ProductPlan {
   int64_t chunk = 1;     // rows per task

@@ -24,28 +24,32 @@ BytePlan PlanBytes(Plan& plan, const ProductShape& s, bool copied, bool sums) {
   return p;
 }
 
-void QuantizedProduct::KeepPacked(int64_t channels, int64_t depth) {
+void QuantizedProduct::KeepPacked(int64_t channels, int64_t depth, TapLines lines) {
   if (!packed() || !weights_ || channels <= 0 || depth <= 0) return;
   weights_->channels = channels;
   weights_->depth = depth;
+  weights_->lines = lines;
   weights_->halves = four_bits_ && !Rearranges() && depth % 2 == 0;
 }
 
 // A convolution whose input got other channels has other groups.
 bool QuantizedProduct::KeepsPacked(const ProductShape& s) const {
-  return weights_ && weights_->channels == s.columns && weights_->depth == s.depth && s.columns > 0;
+  return weights_ && weights_->channels == s.columns && weights_->depth == s.depth &&
+         weights_->lines == s.lines && s.columns > 0;
 }
 
-ByteLayout QuantizedProduct::LayoutOf(int64_t channels, int64_t depth, bool kept) const {
+ByteLayout QuantizedProduct::LayoutOf(const ProductShape& s, bool kept) const {
   const bool halves = kept && weights_->halves;
   const ByteCode& code = BestByteCode();
-  return {code.lanes, static_cast<size_t>(channels), static_cast<size_t>(depth), halves,
+  const TapLines& lines = s.lines;
+  const int64_t columns = lines.taps > 0 ? s.depth / lines.taps * lines.padded() * lines.pixels : s.depth;
+  return {code.lanes, static_cast<size_t>(s.columns), static_cast<size_t>(columns), halves,
           halves || operands_.taps ? 4 : code.unit};
 }
 
 // 4-bit weights are packed plus 8, which is taken back by a multiple of the sum of the input.
 void QuantizedProduct::PackHalves(const Node& n, std::byte* to) const {
-  const ByteLayout layout = LayoutOf(weights_->channels, weights_->depth, true);
+  const ByteLayout layout = LayoutOf(KeptShape(), true);
   const auto* row = n.in(operands_.weights).data<const uint8_t>();
   const int32_t offset = InputOffset();
   const int64_t matrices = Matrices(n, weights_->channels, weights_->depth);
@@ -74,19 +78,19 @@ void QuantizedProduct::PackConstant(const Node& n) const {
   const bool as_stored = w.dtype() == FBX_I8 && std::all_of(q.zero_points, q.zero_points + q.count,
                                                             [](int64_t z) { return z == 0; });
   const int64_t matrices = Matrices(n, channels, depth);
-  const size_t bytes = static_cast<size_t>(matrices) * PackedMatrix::Bytes(LayoutOf(channels, depth, true));
+  const size_t bytes = static_cast<size_t>(matrices) * PackedMatrix::Bytes(LayoutOf(KeptShape(), true));
   auto packed = std::make_unique_for_overwrite<std::byte[]>(bytes);
   if (weights_->halves) {
     PackHalves(n, packed.get());
   } else if (as_stored) {
     std::vector<int8_t> rows(Rearranges() ? count : 0);
     if (Rearranges()) Transpose(n, w.data<const int8_t>(), rows.data());
-    Pack(std::span(Rearranges() ? rows.data() : w.data<const int8_t>(), count), matrices, channels, depth,
+    Pack(std::span(Rearranges() ? rows.data() : w.data<const int8_t>(), count), matrices, KeptShape(),
          packed.get());
   } else {
     std::vector<int16_t> rows(count);
     UnpackConstant(n, rows.data());
-    Pack(std::span<const int16_t>(rows), matrices, channels, depth, packed.get());
+    Pack(std::span<const int16_t>(rows), matrices, KeptShape(), packed.get());
   }
   weights_->packed = std::move(packed);
 }
@@ -99,7 +103,7 @@ int64_t QuantizedProduct::Matrices(const Node& n, int64_t channels, int64_t dept
 }
 
 size_t QuantizedProduct::MatrixBytes(const ProductShape& s) const {
-  return PackedMatrix::Bytes(LayoutOf(s.columns, s.depth, KeepsPacked(s)));
+  return PackedMatrix::Bytes(LayoutOf(s, KeepsPacked(s)));
 }
 
 BytePlan QuantizedProduct::PlanBytes(const Node& n, Plan& plan, const ProductShape& s, bool copied) const {
@@ -119,7 +123,7 @@ const std::byte* QuantizedProduct::Packed(const Node& n, const State& state, con
   }
   auto* const to = n.scratch<std::byte>(plan.packed_slot);
   Pack(std::span(Weights(n, state), static_cast<size_t>(n.in(operands_.weights).count())),
-       Matrices(n, s.columns, s.depth), s.columns, s.depth, to);
+       Matrices(n, s.columns, s.depth), s, to);
   return to;
 }
 
@@ -150,27 +154,43 @@ int32_t MovedBytes(std::span<const int16_t> row, std::vector<int8_t>& bytes) {
   return moved;
 }
 
+// The lines of a window for each pixel, in fours. What lies between them stays as it is.
+template <class T>
+void SpreadLines(std::span<const T> window, const TapLines& lines, std::span<T> to) {
+  auto at = to.begin();
+  for (int64_t pixel = 0; pixel < lines.pixels; ++pixel) {
+    for (auto line = window.begin(); line < window.end(); line += lines.taps, at += lines.padded())
+      std::copy_n(line, lines.taps, at + pixel * lines.step);
+  }
+}
+
 }  // namespace
 
 // `rows`: 8-bit values without zero points, or values minus their zero points.
 template <class T>
-void QuantizedProduct::Pack(std::span<const T> rows, int64_t matrices, int64_t channels, int64_t depth,
+void QuantizedProduct::Pack(std::span<const T> rows, int64_t matrices, const ProductShape& shape,
                             std::byte* to) const {
   const int32_t offset = InputOffset();
-  const ByteLayout layout = LayoutOf(channels, depth, false);
+  const ByteLayout layout = LayoutOf(shape, false);
+  const auto depth = static_cast<size_t>(shape.depth);
   std::vector<int8_t> moved(layout.columns);
+  std::vector<T> spread(shape.lines.taps > 0 ? layout.columns : 0);
   for (int64_t matrix = 0; matrix < matrices; ++matrix, to += PackedMatrix::Bytes(layout)) {
     std::fill_n(to, PackedMatrix::Bytes(layout), std::byte{0});
     const PackedMatrix m(layout, to);
-    for (size_t i = 0; i < layout.outputs && layout.columns > 0; ++i) {
-      const auto row = rows.first(layout.columns);
-      rows = rows.subspan(layout.columns);
+    for (size_t i = 0; i < layout.outputs && depth > 0; ++i) {
+      auto row = rows.first(depth);
+      rows = rows.subspan(depth);
+      if (!spread.empty()) {
+        SpreadLines<T>(row, shape.lines, spread);
+        row = spread;
+      }
       std::span<const int8_t> bytes = moved;
       if constexpr (std::is_same_v<T, int8_t>) bytes = row;
       else m.zeros[i] = MovedBytes(row, moved);
       if (m.zeros[i] != 0) *m.any_zeros = 1;
       common::PackByteRow(layout, i, bytes.data(), m.values);
-      m.sums[i] = SumOf(bytes);
+      m.sums[i] = SumOf(bytes.first(layout.columns / static_cast<size_t>(shape.lines.pixels)));
       m.start[i] = -offset * m.sums[i];
     }
   }
@@ -232,7 +252,7 @@ ByteTask QuantizedProduct::TaskOf(const Node& n, const BytesTask& task, const By
 void QuantizedProduct::RunPart(const Node& n, const BytesTask& task, const BytePart& part,
                                ByteProductRows rows) const {
   const ProductShape& s = task.shape;
-  const ByteLayout layout = LayoutOf(s.columns, s.depth, KeepsPacked(s));
+  const ByteLayout layout = LayoutOf(s, KeepsPacked(s));
   const PackedMatrix m(layout, const_cast<std::byte*>(task.packed) +
                                    static_cast<size_t>(part.group) * PackedMatrix::Bytes(layout));
   const ByteTask product = TaskOf(n, task, part, rows, m);
@@ -247,7 +267,7 @@ void QuantizedProduct::RunPart(const Node& n, const BytesTask& task, const ByteP
 
 void QuantizedProduct::RunSums(const Node& n, const BytesTask& task, uint32_t worker, int64_t first,
                                int64_t count, ByteProductRows rows, int32_t* sums, int64_t stride) const {
-  const ByteLayout layout = LayoutOf(task.shape.columns, task.shape.depth, KeepsPacked(task.shape));
+  const ByteLayout layout = LayoutOf(task.shape, KeepsPacked(task.shape));
   const PackedMatrix m(layout, const_cast<std::byte*>(task.packed));
   int32_t* const terms = n.scratch<int32_t>(task.plan.terms_slot) + 2 * worker * task.plan.chunk;
   const BytePart part{0,      first, count, 0, PanelGroups(layout), nullptr, {terms, terms + task.plan.chunk},
@@ -259,15 +279,26 @@ void QuantizedProduct::RunSums(const Node& n, const BytesTask& task, uint32_t wo
 void QuantizedProduct::RunTaps(const Node& n, const TapsTask& task) const {
   const ByteCode& code = BestByteCode();
   const ProductShape& s = task.shape;
-  const ByteLayout layout{code.lanes, static_cast<size_t>(s.columns), static_cast<size_t>(s.depth)};
+  const ByteLayout layout = LayoutOf(s, false);
   const PackedMatrix m(layout, const_cast<std::byte*>(task.packed));
   const int32_t zero = hybrid_ ? n.scratch<int32_t>(task.state.zeros)[task.sample] : input_zero_;
   const ByteResults results = hybrid_ ? ByteResults{} : Results(n);
-  void* const out = hybrid_ ? static_cast<void*>(task.sums) : n.out(0).data<uint8_t>() + task.at;
-  code.depthwise({reinterpret_cast<const uint8_t* const*>(task.taps), static_cast<size_t>(task.pixels),
-                  code.signs.Flips(unsigned_), layout, m.values, m.sums,
-                  *m.any_zeros != 0 ? m.zeros : nullptr, zero + code.signs.Offset(unsigned_),
-                  hybrid_ ? nullptr : &results, out});
+  code.depthwise({.lines = reinterpret_cast<const uint8_t* const*>(task.lines),
+                  .line_count = static_cast<size_t>(s.depth / s.lines.taps),
+                  .taps = static_cast<size_t>(s.lines.taps),
+                  .together = static_cast<size_t>(s.lines.pixels),
+                  .step = static_cast<size_t>(s.lines.step),
+                  .pixel_step = static_cast<size_t>(task.pixel_step),
+                  .tap_step = static_cast<size_t>(task.tap_step),
+                  .pixels = static_cast<size_t>(task.pixels),
+                  .flipped = code.signs.Flips(unsigned_),
+                  .layout = layout,
+                  .weights = m.values,
+                  .sums = m.sums,
+                  .zeros = *m.any_zeros != 0 ? m.zeros : nullptr,
+                  .offset = zero + code.signs.Offset(unsigned_),
+                  .results = hybrid_ ? nullptr : &results,
+                  .out = hybrid_ ? static_cast<void*>(task.sums) : n.out(0).data<uint8_t>() + task.at});
   for (int64_t p = 0; hybrid_ && p < task.pixels; ++p)
     Finish(n, task.state, task.sample, 0, s.columns, task.sums + p * s.columns, task.at + p * s.columns);
 }

@@ -61,7 +61,7 @@ class QuantizedProduct {
   bool packed() const { return operands_.packed && !wide_; }
   // Constant weights are kept packed as matrices [channels, depth] ([depth, channels] if transposed), from
   // the first invoke on.
-  void KeepPacked(int64_t channels, int64_t depth);
+  void KeepPacked(int64_t channels, int64_t depth, TapLines lines = {});
   // Of a packed matrix.
   size_t MatrixBytes(const ProductShape& shape) const;
   // The packed matrices, of constant weights or packed now. Any thread.
@@ -98,13 +98,14 @@ class QuantizedProduct {
   // from Bytes.
   bool RunFirstRow(const Node& n, const State& state, const int8_t* input, const ProductShape& shape) const;
   // Output pixels of a depthwise convolution, of one sample, from element `at` of the result on. The shape's
-  // columns are channels, its depth the taps; taps as in ByteTaps. `sums`: [pixels][channels], if hybrid.
+  // columns are channels, its depth the taps. Lines and steps as in ByteTaps.
+  // `sums`: [pixels][channels], if hybrid.
   struct TapsTask {
     const State& state;
     const ProductShape& shape;
     const std::byte* packed;
-    const int8_t* const* taps;
-    int64_t pixels, sample, at;
+    const int8_t* const* lines;
+    int64_t pixel_step, tap_step, pixels, sample, at;
     int32_t* sums;
   };
   void RunTaps(const Node& n, const TapsTask& task) const;
@@ -136,8 +137,9 @@ class QuantizedProduct {
     std::unique_ptr<int16_t[]> values;
     std::unique_ptr<std::byte[]> packed;
     int64_t channels = 0, depth = 0;  // of the packed matrices
-    bool halves = false;              // packed as 4-bit weights
-    std::atomic<bool> used = false;   // by a product of one row
+    TapLines lines;
+    bool halves = false;             // packed as 4-bit weights
+    std::atomic<bool> used = false;  // by a product of one row
   };
   // Of sums, per channel or one. The first invoke makes them.
   struct Factors {
@@ -152,12 +154,13 @@ class QuantizedProduct {
                        T* to) const;
   int64_t Matrices(const Node& n, int64_t channels, int64_t depth) const;
   bool KeepsPacked(const ProductShape& shape) const;
-  ByteLayout LayoutOf(int64_t channels, int64_t depth, bool kept) const;
+  ByteLayout LayoutOf(const ProductShape& shape, bool kept) const;
+  ProductShape KeptShape() const { return {0, weights_->channels, weights_->depth, 1, weights_->lines}; }
   void PackHalves(const Node& n, std::byte* to) const;
   int32_t InputOffset() const;
   void PackConstant(const Node& n) const;
   template <class T>
-  void Pack(std::span<const T> rows, int64_t matrices, int64_t channels, int64_t depth, std::byte* to) const;
+  void Pack(std::span<const T> rows, int64_t matrices, const ProductShape& shape, std::byte* to) const;
   ByteResults Results(const Node& n) const;
   void RunPart(const Node& n, const BytesTask& task, const BytePart& part, ByteProductRows rows) const;
   ByteTask TaskOf(const Node& n, const BytesTask& task, const BytePart& part, ByteProductRows rows,

@@ -153,49 +153,6 @@ TEST(ByteCode, MultipliesHalvesAlikeInEveryCode) {
   }
 }
 
-// Depthwise convolutions of as many taps and channels as fill no vector.
-TEST(ByteCode, SumsTapsAlikeInEveryCode) {
-  for (const ByteCode* code : ByteCodes()) {
-    for (size_t count = 1; count < 30; ++count) {
-      const size_t channels = count * 7 % 83 + 1, pixels = 3, padded = (count + 3) / 4 * 4;
-      const ByteLayout layout{code->lanes, channels, count};
-      std::vector<int8_t> weights(channels * count), packed(layout.bytes());
-      std::vector<uint8_t> input(pixels * padded * channels);
-      std::vector<int32_t> sums(layout.padded()), zeros(layout.padded()), out(pixels * channels + 1, 77);
-      std::vector<const uint8_t*> taps(pixels * padded);
-      for (size_t i = 0; i < weights.size(); ++i)
-        weights[i] = static_cast<int8_t>(i % 7 == 0 ? -128 : i * 37);
-      for (size_t i = 0; i < input.size(); ++i)
-        input[i] = static_cast<uint8_t>(i % 5 == 0 ? 128 : i * 91 + 3);
-      for (size_t i = 0; i < taps.size(); ++i) taps[i] = input.data() + i * channels;
-      for (size_t c = 0; c < channels; ++c) {
-        common::PackByteRow(layout, c, weights.data() + c * count, packed.data());
-        sums[c] = common::SumOfBytes(weights.data() + c * count, count);
-        zeros[c] = static_cast<int32_t>(c % 3) - 1;
-      }
-      for (const bool is_unsigned : {false, true}) {
-        for (const bool moved : {false, true}) {
-          const int32_t zero = is_unsigned ? 99 : -17;
-          code->depthwise({taps.data(), pixels, code->signs.Flips(is_unsigned), layout, packed.data(),
-                           sums.data(), moved ? zeros.data() : nullptr,
-                           zero + code->signs.Offset(is_unsigned), nullptr, out.data()});
-          for (size_t i = 0; i < pixels * channels; ++i) {
-            const size_t c = i % channels;
-            int32_t expected = 0;
-            for (size_t k = 0; k < count; ++k) {
-              const uint8_t byte = taps[i / channels * padded + k][c];
-              const int32_t x = is_unsigned ? byte : static_cast<int8_t>(byte);
-              expected += (weights[c * count + k] + (moved ? zeros[c] : 0)) * (x - zero);
-            }
-            ASSERT_EQ(out[i], expected) << count << " taps, channel " << c;
-          }
-          ASSERT_EQ(out[pixels * channels], 77);
-        }
-      }
-    }
-  }
-}
-
 int32_t BinaryOf(const ByteBinary& b, int32_t x, int32_t y) {
   x -= b.x_zero, y -= b.y_zero;
   if (b.op == ByteBinary::Op::kMul) return b.z_scale.Times(x * y);

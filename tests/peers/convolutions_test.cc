@@ -154,7 +154,8 @@ Axis Trial::RandomAxis(bool dilated) {
 std::unique_ptr<Module> Trial::Window() {
   const bool depthwise = form_.op == Op::kDepthwiseConv2D, same = dice_.Flip(), dilated = dice_.Flip();
   Axis h = RandomAxis(dilated), w = RandomAxis(dilated);
-  if (depthwise) w.stride = h.stride;  // stock has one stride
+  if (depthwise && dice_.Int(0, 5) == 0) w.in = w.kernel = 1;  // kernels turn an image of one column
+  if (depthwise) w.stride = h.stride;                          // stock has one stride
   const int64_t batch = dice_.Int(1, 2), depth = Channels();
   const int64_t outs = depthwise ? depth * dice_.Int(1, 2) : Channels();
   const ValueId x = Input({batch, h.in, w.in, depth});

@@ -28,7 +28,7 @@ struct DepthwiseConv2D {
 
   struct State {
     uint32_t workers = 0, sums = 0;
-    uint32_t pointers = 0, pads = 0, repeated = 0;  // of taps
+    uint32_t lines = 0, padded = 0, repeated = 0;
     BytePlan bytes;
     QuantizedProduct::State quantized;
   };
@@ -37,7 +37,7 @@ struct DepthwiseConv2D {
     if (!QuantizedProduct::Takes(n, kOperands)) return;
     quantized_ = QuantizedProduct(n, OperandsOf(n), activation_, true);
     const Tensor filter = n.in(1);
-    quantized_.KeepPacked(filter.dim(3), filter.dim(1) * filter.dim(2));
+    quantized_.KeepPacked(filter.dim(3), filter.dim(1) * filter.dim(2), LinesOf(n));
   }
 
   static void supports(const Node& n) {
@@ -74,10 +74,10 @@ struct DepthwiseConv2D {
       state.quantized = quantized_.Prepare(n, plan, n.in(0).dim(0));
       if (quantized_.packed()) {
         state.bytes = quantized_.PlanBytes(n, plan, ShapeOf(n), false);
-        PlanTaps(n, plan, 1, state);
+        PlanLines(n, plan, state);
+      } else {
+        state.sums = Slot(plan, n.in(1).dim(3), sizeof(int64_t), state);
       }
-      const int64_t pixels = quantized_.packed() && quantized_.hybrid() ? n.out(0).dim(2) : 1;
-      state.sums = Slot(plan, Product(pixels, n.in(1).dim(3)), sizeof(int64_t), state);
     } else if (n.in(0).dtype() == FBX_F32) {
       state.repeated = SlotOfRepeated(n, plan, sizeof(float));
     }
@@ -100,19 +100,29 @@ struct DepthwiseConv2D {
     int64_t in_height, in_width, in_channels, filter_height, filter_width, out_height, out_width,
         out_channels, multiplier;
     int64_t pad_top, pad_left;
+    Slide down, right;
   };
 
+  // An image of one column is one row.
   template <class T, class Total>
   void Measure(const Node& n, Job<T, Total>& job) const {
     const Tensor in = n.in(0), filter = n.in(1);
     job.in_height = in.dim(1), job.in_width = in.dim(2), job.in_channels = in.dim(3);
     job.filter_height = filter.dim(1), job.filter_width = filter.dim(2), job.out_channels = filter.dim(3);
-    job.out_height = OutputSize(job.in_height, job.filter_height, window_.height, window_.same);
-    job.out_width = OutputSize(job.in_width, job.filter_width, window_.width, window_.same);
     job.multiplier = job.out_channels / job.in_channels;
-    job.pad_top = PaddingBefore(job.in_height, job.filter_height, window_.height, window_.same);
-    job.pad_left = PaddingBefore(job.in_width, job.filter_width, window_.width, window_.same);
+    job.down = window_.height, job.right = window_.width;
+    if (IsColumn(n)) {
+      std::swap(job.in_height, job.in_width);
+      std::swap(job.filter_height, job.filter_width);
+      std::swap(job.down, job.right);
+    }
+    job.out_height = OutputSize(job.in_height, job.filter_height, job.down, window_.same);
+    job.out_width = OutputSize(job.in_width, job.filter_width, job.right, window_.same);
+    job.pad_top = PaddingBefore(job.in_height, job.filter_height, job.down, window_.same);
+    job.pad_left = PaddingBefore(job.in_width, job.filter_width, job.right, window_.same);
   }
+
+  static bool IsColumn(const Node& n) { return n.in(0).dim(2) == 1 && n.in(1).dim(2) == 1; }
 
   // Calls f(row, worker) for all rows of output pixels.
   template <class J, class F>
@@ -131,15 +141,20 @@ struct DepthwiseConv2D {
     return plan.scratch(static_cast<size_t>(Product(Product(count, bytes), state.workers)));
   }
 
-  // Taps of a pixel, to a multiple of four.
-  static int64_t Padded(int64_t taps) { return (taps + 3) / 4 * 4; }
+  void PlanLines(const Node& n, Plan& plan, State& state) const {
+    Job<int8_t> job{};
+    Measure(n, job);
+    state.lines = Slot(plan, job.filter_height, sizeof(void*), state);
+    state.padded = Slot(plan, Product(job.filter_height, LineOf(job)), 1, state);
+    state.repeated = SlotOfRepeated(n, plan, 1);
+    if (quantized_.hybrid())
+      state.sums = Slot(plan, Product(job.out_width, job.out_channels), sizeof(int32_t), state);
+  }
 
-  static void PlanTaps(const Node& n, Plan& plan, int64_t bytes, State& state) {
-    const Tensor filter = n.in(1);
-    const int64_t taps = Padded(Product(filter.dim(1), filter.dim(2)));
-    state.pointers = Slot(plan, Product(n.out(0).dim(2), taps), sizeof(void*), state);
-    state.pads = Slot(plan, filter.dim(3), bytes, state);
-    state.repeated = SlotOfRepeated(n, plan, bytes);
+  // Values that the windows of a row reach, padding included.
+  static int64_t LineOf(const Job<int8_t>& j) {
+    const int64_t steps = Product(std::max<int64_t>(j.out_width, 1) - 1, j.right.stride);
+    return Product(steps + Extent(j.filter_width, j.right), j.out_channels);
   }
 
   static uint32_t SlotOfRepeated(const Node& n, Plan& plan, int64_t bytes) {
@@ -150,10 +165,21 @@ struct DepthwiseConv2D {
     return plan.scratch(static_cast<size_t>(Product(Product(pixels, channels), bytes)));
   }
 
-  static ProductShape ShapeOf(const Node& n) {
+  TapLines LinesOf(const Node& n) const {
+    constexpr int64_t kMost = 4;
+    const bool column = IsColumn(n);
+    const Slide& along = column ? window_.height : window_.width;
+    TapLines lines{.taps = n.in(1).dim(column ? 1 : 2)};
+    if (along.stride % along.dilation != 0) return lines;
+    lines.step = along.stride / along.dilation;
+    lines.pixels = std::min((lines.padded() - lines.taps) / lines.step + 1, kMost);
+    return lines;
+  }
+
+  ProductShape ShapeOf(const Node& n) const {
     const Tensor filter = n.in(1);
-    return {n.out(0).dim(0) * n.out(0).dim(1) * n.out(0).dim(2), filter.dim(3),
-            filter.dim(1) * filter.dim(2)};
+    return {n.out(0).dim(0) * n.out(0).dim(1) * n.out(0).dim(2), filter.dim(3), filter.dim(1) * filter.dim(2),
+            1, LinesOf(n)};
   }
 
   // With several filters per channel, each channel is repeated as many times.
@@ -167,41 +193,6 @@ struct DepthwiseConv2D {
                     std::fill_n(to + i * static_cast<size_t>(multiplier), multiplier, input[i]);
                 });
     return to;
-  }
-
-  // The input pixels under the taps of a row of output pixels, `each` to a pixel; `pad` where there is none.
-  template <class T>
-  void PointTaps(const Job<T>& j, int64_t row, const T* pad, int64_t each, const T** to) const {
-    const int64_t image = row / j.out_height, y0 = row % j.out_height * window_.height.stride - j.pad_top;
-    const int64_t taps = j.filter_height * j.filter_width;
-    for (int64_t ox = 0; ox < j.out_width; ++ox, to += each) {
-      const int64_t x0 = ox * window_.width.stride - j.pad_left;
-      const TapRange xs = InsideTaps(x0, j.filter_width, window_.width.dilation, j.in_width);
-      std::fill(to + taps, to + each, pad);
-      for (int64_t ky = 0; ky < j.filter_height; ++ky) {
-        const int64_t y = y0 + ky * window_.height.dilation;
-        const T** const line = to + ky * j.filter_width;
-        std::fill_n(line, j.filter_width, pad);
-        if (y < 0 || y >= j.in_height) continue;
-        const T* const first = j.input + (image * j.in_height + y) * j.in_width * j.out_channels;
-        for (int64_t kx = xs.first; kx < xs.last; ++kx)
-          line[kx] = first + (x0 + kx * window_.width.dilation) * j.out_channels;
-      }
-    }
-  }
-
-  // Calls run(row, taps, worker) for all rows of output pixels. pad(image): the value of padding.
-  template <class T, class Pad, class Run>
-  void ForTaps(const Node& n, const State& state, const Job<T>& job, int64_t each, const Pad& pad,
-               const Run& run) const {
-    const T** const pointers = n.scratch<const T*>(state.pointers);
-    ForRows(n, job, thread_count(n.host()) <= state.workers, [&](int64_t row, uint32_t worker) {
-      T* const pads = n.scratch<T>(state.pads) + worker * job.out_channels;
-      const T** const taps = pointers + worker * job.out_width * each;
-      std::fill_n(pads, job.out_channels, pad(row / job.out_height));
-      PointTaps(job, row, pads, each, taps);
-      run(row, taps, worker);
-    });
   }
 
   void RunFloats(const Node& n, const State& state) const {
@@ -218,7 +209,7 @@ struct DepthwiseConv2D {
   // Pixels beside which there is no padding are one run, each of the others is one.
   void RunFloatRow(const Job<float>& j, int64_t row) const {
     const int64_t channels = j.out_channels, width = j.out_width * channels;
-    const Slide &down = window_.height, &right = window_.width;
+    const Slide &down = j.down, &right = j.right;
     const int64_t y0 = row % j.out_height * down.stride - j.pad_top;
     const TapRange ys = InsideTaps(y0, j.filter_height, down.dilation, j.in_height);
     const ActivationRange<float> range(activation_);
@@ -257,14 +248,34 @@ struct DepthwiseConv2D {
     const ProductShape shape = ShapeOf(n);
     job.input = Repeated(n, state, job.multiplier, quantized_.Bytes(n, state.quantized, n.in(0).dim(0)));
     const std::byte* const packed = quantized_.Packed(n, state.quantized, state.bytes, shape);
-    const auto run = [&](int64_t row, const int8_t* const* taps, uint32_t worker) {
-      const int64_t width = job.out_width * job.out_channels;
-      quantized_.RunTaps(n, {state.quantized, shape, packed, taps, job.out_width, row / job.out_height,
-                             row * width, n.scratch<int32_t>(state.sums) + worker * width});
-    };
-    ForTaps(
-        n, state, job, Padded(shape.depth),
-        [&](int64_t image) { return quantized_.Pad(n, state.quantized, image); }, run);
+    const int64_t channels = job.out_channels, width = job.out_width * channels, line = LineOf(job);
+    ForRows(n, job, thread_count(n.host()) <= state.workers, [&](int64_t row, uint32_t worker) {
+      const int64_t image = row / job.out_height;
+      const int8_t** const lines = n.scratch<const int8_t*>(state.lines) + worker * job.filter_height;
+      int8_t* const padded = n.scratch<int8_t>(state.padded) + worker * job.filter_height * line;
+      PointLines(job, row, quantized_.Pad(n, state.quantized, image), line, padded, lines);
+      quantized_.RunTaps(n,
+                         {state.quantized, shape, packed, lines, job.right.stride * channels,
+                          job.right.dilation * channels, job.out_width, image, row * width,
+                          quantized_.hybrid() ? n.scratch<int32_t>(state.sums) + worker * width : nullptr});
+    });
+  }
+
+  // The lines of the windows of a row: of the image, or copied where windows reach beyond it.
+  void PointLines(const Job<int8_t>& j, int64_t row, int8_t pad, int64_t line, int8_t* padded,
+                  const int8_t** lines) const {
+    const int64_t y0 = row % j.out_height * j.down.stride - j.pad_top;
+    const int64_t width = j.in_width * j.out_channels, before = j.pad_left * j.out_channels;
+    for (int64_t ky = 0; ky < j.filter_height; ++ky, padded += line) {
+      const int64_t y = y0 + ky * j.down.dilation;
+      const bool inside = y >= 0 && y < j.in_height;
+      const int8_t* const from = j.input + (row / j.out_height * j.in_height + y) * width;
+      lines[ky] = inside && line <= width && before == 0 ? from : padded;
+      if (lines[ky] == from) continue;
+      const int64_t copied = inside ? std::min(width, line - before) : 0;
+      std::fill_n(padded, line, pad);
+      std::copy_n(from, copied, padded + before);
+    }
   }
 
   template <class T>
@@ -310,15 +321,15 @@ struct DepthwiseConv2D {
 
   template <class T, class Total>
   FUSEBOX_INLINE inline void SumPixel(const Job<T, Total>& j, int64_t row, int64_t ox, Total* out) const {
-    const int64_t image = row / j.out_height, y0 = row % j.out_height * window_.height.stride - j.pad_top;
-    const TapRange ys = InsideTaps(y0, j.filter_height, window_.height.dilation, j.in_height);
+    const int64_t image = row / j.out_height, y0 = row % j.out_height * j.down.stride - j.pad_top;
+    const TapRange ys = InsideTaps(y0, j.filter_height, j.down.dilation, j.in_height);
     std::fill_n(out, j.out_channels, Total(0));
-    const int64_t x0 = ox * window_.width.stride - j.pad_left;
-    const TapRange xs = InsideTaps(x0, j.filter_width, window_.width.dilation, j.in_width);
+    const int64_t x0 = ox * j.right.stride - j.pad_left;
+    const TapRange xs = InsideTaps(x0, j.filter_width, j.right.dilation, j.in_width);
     for (int64_t ky = ys.first; ky < ys.last; ++ky) {
-      const int64_t y = y0 + ky * window_.height.dilation;
+      const int64_t y = y0 + ky * j.down.dilation;
       for (int64_t kx = xs.first; kx < xs.last; ++kx) {
-        const int64_t x = x0 + kx * window_.width.dilation;
+        const int64_t x = x0 + kx * j.right.dilation;
         AddTap(j, j.input + ((image * j.in_height + y) * j.in_width + x) * j.in_channels,
                j.filter + (ky * j.filter_width + kx) * j.out_channels, out);
       }
