@@ -230,6 +230,28 @@ TEST(Choices, DepthwiseConvolutionsStayOnKernelsWhereTheseAreFaster) {
   EXPECT_FALSE(refused({45, 8, 3}));  // too little to pay for a partition
   EXPECT_FALSE(refused({56, 8, 3}, 2));
 }
+
+TEST(Choices, DepthwiseConvolutionsOfBytesWithLongLinesStayOnKernels) {
+  const auto refused = [](int64_t side, int64_t height, int64_t width) {
+    Net net;
+    const Q q{0.05, 3};
+    const ValueId x = net.Input(DType::kI8, {1, side, side, 8}, q);
+    const auto count = static_cast<size_t>(height * width * 8);
+    const ValueId filter = net.Const<int8_t>(DType::kI8, {1, height, width, 8},
+                                             Noise<int8_t>(count, 5, -127, 127), {Q{0.01, 0}}, 3);
+    const ValueId bias = net.Const<int32_t>(DType::kI32, {8}, std::vector<int32_t>(8), {Q{0.0005, 0}});
+    auto module = net.Take(
+        {net.Add(Op::kDepthwiseConv2D, {x, filter, bias}, DType::kI8, {1, side, side, 8},
+                 Options("padding", "SAME", "stride_h", 1, "stride_w", 1, "depth_multiplier", 1), q)});
+    return RunNet(std::move(module)).error.find("which is slower in XNNPACK") != std::string::npos;
+  };
+  const bool vectors = __builtin_cpu_supports("avx");
+  EXPECT_EQ(refused(28, 5, 5), vectors);
+  EXPECT_EQ(refused(64, 1, 5), vectors);
+  EXPECT_FALSE(refused(64, 5, 4));
+  EXPECT_FALSE(refused(64, 3, 3));
+  EXPECT_FALSE(refused(27, 5, 5));  // too little to pay for a partition
+}
 #endif
 
 // Products of few columns are convolutions of one pixel, which XNNPACK computes with wider kernels.
