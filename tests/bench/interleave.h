@@ -16,7 +16,7 @@ struct Round {
 };
 
 // Alternates series of calls of `a` and `b` for about `seconds`. The first call of a series is not counted.
-// With several threads, a series starts after a pause, until the other one's threads stop spinning.
+// With several threads, a series starts when no other thread of the process runs.
 Result<std::vector<Round>> Interleave(const std::function<Status()>& a, const std::function<Status()>& b,
                                       double seconds, int threads);
 
