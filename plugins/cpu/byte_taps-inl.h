@@ -145,12 +145,12 @@ class TapsPanel {
     const FourSteps inner{step, 2 * step, 3 * step};
     const FourSteps end{std::min<size_t>(1, last) * step, std::min<size_t>(2, last) * step,
                         std::min<size_t>(3, last) * step};
-    Sum sums[kGroups][kTogether], inputs[kGroups];
+    Sum sums[kGroups * kTogether], inputs[kGroups];
 #pragma GCC unroll 4
     for (size_t g = 0; g < kGroups; ++g) {
       inputs[g] = hn::Zero(d);
 #pragma GCC unroll 4
-      for (size_t i = 0; i < kTogether; ++i) sums[g][i] = start_;
+      for (size_t i = 0; i < kTogether; ++i) sums[g * kTogether + i] = start_;
     }
     const int8_t* weights = weights_;
     for (size_t line = 0; line < t_.line_count; ++line) {
@@ -167,7 +167,10 @@ class TapsPanel {
         for (size_t i = 0; i < kTogether; ++i) {
           const auto w = Weights(weights + i * rows_ * width_);
 #pragma GCC unroll 4
-          for (size_t g = 0; g < kGroups; ++g) sums[g][i] = Dot::Add(sums[g][i], rows[g], w);
+          for (size_t g = 0; g < kGroups; ++g) {
+            Sum& sum = sums[g * kTogether + i];
+            sum = Dot::Add(sum, rows[g], w);
+          }
         }
       }
     }
@@ -177,11 +180,11 @@ class TapsPanel {
       for (size_t g = 0; g < kGroups; ++g) {
         const Sum more = hn::Mul(zeros_, hn::Sub(inputs[g], moved));
 #pragma GCC unroll 4
-        for (size_t i = 0; i < kTogether; ++i) sums[g][i] = hn::Add(sums[g][i], more);
+        for (size_t i = g * kTogether; i < (g + 1) * kTogether; ++i) sums[i] = hn::Add(sums[i], more);
       }
     }
 #pragma GCC unroll 1
-    for (size_t i = 0; i < kGroups * kTogether; ++i) Store<kWhole>(pixel + i, (&sums[0][0])[i]);
+    for (size_t i = 0; i < kGroups * kTogether; ++i) Store<kWhole>(pixel + i, sums[i]);
   }
 
   template <bool kWhole>
