@@ -9,6 +9,7 @@
 
 #include "plugins/common/byte_product-inl.h"
 #include "plugins/common/fixed_point-inl.h"
+#include "plugins/cpu/byte_scale-inl.h"
 #include "plugins/cpu/byte_taps-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,35 +23,20 @@ constexpr size_t kLanes = cm::kByteLanes;
 
 using cm::HighProduct;
 using cm::ShiftedHalfAway;
-using cm::ShiftedHalfUp;
 using cm::ShiftedLeft;
-
-HWY_INLINE void StoreChannels(const ByteResults& r, size_t channel, size_t count, Sum sum, uint8_t* out) {
-  const hn::RebindToUnsigned<decltype(sums)> du;
-  const hn::Rebind<uint8_t, decltype(sums)> d8;
-  const bool whole = count >= kLanes;
-  if (r.bias)
-    sum = hn::Add(sum, whole ? hn::LoadU(sums, r.bias + channel) : hn::LoadN(sums, r.bias + channel, count));
-  const ByteScales& s = *r.scales;
-  const auto of = [&](const std::vector<int32_t>& by) HWY_ATTR {
-    return s.per_channel() ? hn::LoadU(sums, by.data() + channel) : hn::Set(sums, by[0]);
-  };
-  if (s.any_left) sum = ShiftedLeft(sum, of(s.left));
-  const Sum high = HighProduct(sum, of(s.values)), right = of(s.right);
-  const Sum scaled = r.round_half_up ? ShiftedHalfUp(high, right) : ShiftedHalfAway(high, right);
-  const Sum clamped =
-      hn::Min(hn::Max(scaled, hn::Set(sums, r.lowest - r.zero)), hn::Set(sums, r.highest - r.zero));
-  const auto bytes = hn::TruncateTo(d8, hn::BitCast(du, hn::Add(clamped, hn::Set(sums, r.zero))));
-  if (whole) hn::StoreU(bytes, d8, out);
-  else hn::StoreN(bytes, d8, out, count);
-}
 
 void Store(const ByteResults& results, size_t first_channel, size_t count, const int32_t* from,
            uint8_t* out) {
   for (size_t i = 0; i < count; i += kLanes) {
-    const size_t left = count - i;
-    const Sum sum = left >= kLanes ? hn::LoadU(sums, from + i) : hn::LoadN(sums, from + i, left);
-    StoreChannels(results, first_channel + i, left, sum, out + i);
+    const size_t left = count - i, channel = first_channel + i;
+    const auto load = [&](const int32_t* at) HWY_ATTR {
+      return left >= kLanes ? hn::LoadU(sums, at) : hn::LoadN(sums, at, left);
+    };
+    Sum sum = load(from + i);
+    if (results.bias) sum = hn::Add(sum, load(results.bias + channel));
+    ChannelScale scale;
+    scale.Load(*results.scales, channel);
+    StoreBytes(scale(sum), left, out + i);
   }
 }
 
@@ -90,17 +76,6 @@ void SumRows(const void* rows, size_t count, size_t stride, size_t columns, bool
     for (; k < columns; ++k) sum += row[k] ^ (is_unsigned ? 0 : 0x80);
     to[i] = static_cast<int32_t>(sum - moved - less);
   }
-}
-
-void Depthwise(const ByteTaps& t) {
-  if (t.results == nullptr || !t.results->scales->far_right) return RunTaps(t);
-  // Rounded as the sums of other products, whose steps cannot overflow.
-  std::vector<int32_t> sums(t.pixels * t.layout.outputs);
-  ByteTaps to_sums = t;
-  to_sums.results = nullptr, to_sums.out = sums.data();
-  RunTaps(to_sums);
-  for (size_t i = 0; i < sums.size(); i += t.layout.outputs)
-    Store(*t.results, 0, t.layout.outputs, sums.data() + i, static_cast<uint8_t*>(t.out) + i);
 }
 
 // As FixedPoint::Times.
@@ -173,7 +148,7 @@ void Quantize(const float* x, size_t count, float scale, int32_t zero, bool is_s
 
 template <size_t kUnit>
 constexpr ByteCode kCode{
-    kLanes, kUnit,   {cm::ByteDot::kUnsignedRows}, Multiply, MultiplyAndStore, Store, SumRows, Depthwise,
+    kLanes, kUnit,   {cm::ByteDot::kUnsignedRows}, Multiply, MultiplyAndStore, Store, SumRows, RunTaps,
     Binary, Quantize};
 
 const ByteCode& BytesCode() { return kCode<4>; }
@@ -187,14 +162,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fusebox::cpu {
 
-ByteScales::ByteScales(const std::vector<common::FixedPoint>& scales) {
-  for (auto* by : {&values, &left, &right}) by->resize(scales.size() + kSlack);
+ByteScales::ByteScales(const std::vector<common::FixedPoint>& scales, const ByteRange& range) : range(range) {
+  for (auto* by : {&values, &left, &right, &half, &half_below}) by->resize(scales.size() + kSlack);
   for (size_t i = 0; i < scales.size(); ++i) {
     values[i] = scales[i].value;
     left[i] = std::max(scales[i].shift, 0);
     right[i] = std::max(-scales[i].shift, 0);
     any_left = any_left || scales[i].shift > 0;
-    far_right = far_right || right[i] > kFar;
+    half[i] = right[i] > 0 ? 1 << (right[i] - 1) : 0;
+    half_below[i] = right[i] > 0 && range.round_half_up ? half[i] - 1 : half[i];
   }
 }
 

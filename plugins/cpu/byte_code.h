@@ -16,26 +16,30 @@ namespace fusebox::cpu {
 using common::ByteLayout;
 using common::ByteTask;
 
+// result = clamp(rounded sum + zero), the low byte for either sign.
+struct ByteRange {
+  int32_t zero, lowest, highest;
+  bool round_half_up;  // the second rounding; otherwise half away from zero
+};
+
 // Fixed-point factors of channels: as common::FixedPoint, member by member. Vectors of any width may be read
 // from the last one.
 struct ByteScales {
   std::vector<int32_t> values, left, right;
+  // Of what is shifted out to the right. Added to the magnitudes of products, and of those below zero.
+  std::vector<int32_t> half, half_below;
   bool any_left = false;
-  bool far_right = false;  // by so much that a result of 8 bits does not fit beside the bits shifted out
+  ByteRange range = {};
 
   ByteScales() = default;
-  explicit ByteScales(const std::vector<common::FixedPoint>& scales);
+  ByteScales(const std::vector<common::FixedPoint>& scales, const ByteRange& range);
   bool per_channel() const { return values.size() > kSlack + 1; }
   static constexpr size_t kSlack = 16;
-  static constexpr int32_t kFar = 20;
 };
 
-// result = clamp(scaled(sum + bias) + zero), the low byte for either sign.
 struct ByteResults {
   const ByteScales* scales;
-  const int32_t* bias;  // by channel; null: none
-  bool round_half_up;   // the second rounding; otherwise half away from zero
-  int32_t zero, lowest, highest;
+  const int32_t* bias;  // by channel, added to sums; null: none
 };
 
 // Results of some rows and channels: output i of the product is channel first_channel + i.

@@ -14,44 +14,12 @@
 
 #include <array>
 
-#include "plugins/common/byte_product-inl.h"
-#include "plugins/common/fixed_point-inl.h"
-#include "plugins/cpu/byte_code.h"
+#include "plugins/cpu/byte_scale-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace cm = common::HWY_NAMESPACE;
-
-// The scale of a vector of channels. A sum is limited before it is shifted to the right: then rounding cannot
-// overflow.
-struct ChannelScale {
-  using Sum = cm::ByteSum;
-
-  void Load(const ByteResults& r, size_t channel) {
-    constexpr cm::ByteSumTag d{};
-    const ByteScales& s = *r.scales;
-    any_left = s.any_left;
-    const auto of = [&](const std::vector<int32_t>& by) HWY_ATTR {
-      return s.per_channel() ? hn::LoadU(d, by.data() + channel) : hn::Set(d, by[0]);
-    };
-    value = of(s.values), left = of(s.left), right = of(s.right), zero = hn::Set(d, r.zero);
-    low = hn::Shl(hn::Set(d, r.lowest - r.zero), right);
-    high = hn::Shl(hn::Set(d, r.highest - r.zero), right);
-    const Sum one = hn::Set(d, 1);
-    half = hn::ShiftRight<1>(hn::Shl(one, right));
-    half_below = r.round_half_up ? half : hn::Sub(half, hn::IfThenElseZero(hn::Gt(right, hn::Zero(d)), one));
-  }
-  HWY_INLINE Sum operator()(Sum sum) const {
-    if (any_left) sum = cm::ShiftedLeft(sum, left);
-    const Sum scaled = hn::Min(hn::Max(cm::HighProduct(sum, value), low), high);
-    return hn::Add(hn::Shr(hn::Add(scaled, hn::IfNegativeThenElse(scaled, half_below, half)), right), zero);
-  }
-
-  bool any_left;
-  Sum value, left, right, zero, low, high;
-  Sum half, half_below;  // added to sums, and to those below zero
-};
 
 // The bytes under four taps in every lane, `at` and three more steps from it.
 struct FourSteps {
@@ -112,7 +80,7 @@ class TapsPanel {
     if (t.zeros) zeros_ = hn::LoadU(d, t.zeros + channel_);
     if (t.results && t.results->bias)
       start_ = hn::Add(start_, hn::LoadN(d, t.results->bias + channel_, t.layout.outputs - channel_));
-    if (t.results) scale_.Load(*t.results, channel_);
+    if (t.results) scale_.Load(*t.results->scales, channel_);
   }
 
   template <bool kWhole>
@@ -190,14 +158,9 @@ class TapsPanel {
   template <bool kWhole>
   HWY_INLINE void Store(size_t pixel, Sum sum) const {
     const size_t at = pixel * t_.layout.outputs + channel_, left = t_.layout.outputs - channel_;
-    const auto store = [&](auto values, auto tag, auto* out) HWY_ATTR {
-      if constexpr (kWhole) hn::StoreU(values, tag, out + at);
-      else hn::StoreN(values, tag, out + at, left);
-    };
-    if (t_.results == nullptr) return store(sum, d, static_cast<int32_t*>(t_.out));
-    constexpr hn::Rebind<uint8_t, cm::ByteSumTag> d8{};
-    constexpr hn::RebindToUnsigned<cm::ByteSumTag> du{};
-    store(hn::TruncateTo(d8, hn::BitCast(du, scale_(sum))), d8, static_cast<uint8_t*>(t_.out));
+    if (t_.results) return StoreBytes(scale_(sum), left, static_cast<uint8_t*>(t_.out) + at);
+    if constexpr (kWhole) hn::StoreU(sum, d, static_cast<int32_t*>(t_.out) + at);
+    else hn::StoreN(sum, d, static_cast<int32_t*>(t_.out) + at, left);
   }
 
   const ByteTaps& t_;

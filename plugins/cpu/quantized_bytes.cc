@@ -212,12 +212,7 @@ int8_t QuantizedProduct::Pad(const Node& n, const State& state, int64_t sample) 
 }
 
 ByteResults QuantizedProduct::Results(const Node& n) const {
-  return {&factors_->bytes,
-          n.has_in(operands_.bias) ? n.in(operands_.bias).data<const int32_t>() : nullptr,
-          operands_.round_half_up,
-          output_zero_,
-          lowest_,
-          highest_};
+  return {&factors_->bytes, n.has_in(operands_.bias) ? n.in(operands_.bias).data<const int32_t>() : nullptr};
 }
 
 ByteTask QuantizedProduct::TaskOf(const Node& n, const BytesTask& task, const BytePart& part,

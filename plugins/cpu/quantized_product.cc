@@ -179,7 +179,7 @@ void QuantizedProduct::MakeFactors(const Node& n) const {
     factors.emplace_back((exact ? double{input_scale_} * scale : double{input_scale_ * scale}) /
                          output_scale_);
   if (wide_) factors_->wide = std::move(factors);
-  else factors_->bytes = ByteScales(factors);
+  else factors_->bytes = ByteScales(factors, {output_zero_, lowest_, highest_, operands_.round_half_up});
 }
 
 void QuantizedProduct::Unpack(const Node& n, int16_t* to) const {

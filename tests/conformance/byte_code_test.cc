@@ -33,10 +33,10 @@ TEST(ByteCode, ScalesAlikeInEveryCode) {
         std::vector<FixedPoint> by;
         for (size_t i = 0; i < (per_channel ? sums.size() : 1); ++i)
           by.emplace_back(scales[i % std::size(scales)]);
-        const ByteScales factors(by);
+        const ByteScales factors(by, {-3, -120, 100, half_up});
         std::vector<int32_t> bias(sums.size());
         for (size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<int32_t>(i) - 4;
-        const ByteResults results{&factors, bias.data(), half_up, -3, -120, 100};
+        const ByteResults results{&factors, bias.data()};
         for (size_t count = 0; count <= sums.size(); ++count) {
           std::vector<uint8_t> out(count + 1, 77);
           code->store(results, 0, count, sums.data(), out.data());
@@ -68,13 +68,13 @@ TEST(ByteCode, MultipliesAlikeInEveryCode) {
       for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int8_t>(i % 5 == 0 ? -128 : i * 91 + 3);
       for (size_t i = 0; i < outputs; ++i)
         common::PackByteRow(layout, i, weights.data() + i * columns, packed.data());
-      const ByteScales scale({FixedPoint(0.003)});
+      const ByteScales scale({FixedPoint(0.003)}, {1, -128, 127, true});
       for (const bool is_unsigned : {false, true}) {
         std::vector<int32_t> start(layout.padded()), totals(count);
         for (size_t i = 0; i < outputs; ++i)
           start[i] =
               -code->signs.Offset(is_unsigned) * common::SumOfBytes(weights.data() + i * columns, columns);
-        const ByteResults results{&scale, nullptr, true, 1, -128, 127};
+        const ByteResults results{&scale, nullptr};
         std::vector<uint8_t> out(count * outputs + 1, 77);
         code->multiply_and_store({.product = {.rows = rows.data(),
                                               .count = count,
