@@ -24,6 +24,7 @@ class ChannelScale {
   static constexpr cm::ByteSumTag d{};
 
  public:
+  HWY_INLINE ChannelScale() {}  // an implicit one is not compiled for the target
   HWY_INLINE void Load(const ByteScales& s, size_t channel) {
     const auto of = [&](const std::vector<int32_t>& by) HWY_ATTR {
       return s.per_channel() ? hn::LoadU(d, by.data() + channel) : hn::Set(d, by[0]);
