@@ -269,12 +269,11 @@ struct DepthwiseConv2D {
     for (int64_t ky = 0; ky < j.filter_height; ++ky, padded += line) {
       const int64_t y = y0 + ky * j.down.dilation;
       const bool inside = y >= 0 && y < j.in_height;
-      const int8_t* const from = j.input + (row / j.out_height * j.in_height + y) * width;
+      const int8_t* const from = inside ? j.input + (row / j.out_height * j.in_height + y) * width : nullptr;
       lines[ky] = inside && line <= width && before == 0 ? from : padded;
       if (lines[ky] == from) continue;
-      const int64_t copied = inside ? std::min(width, line - before) : 0;
       std::fill_n(padded, line, pad);
-      std::copy_n(from, copied, padded + before);
+      if (inside) std::copy_n(from, std::min(width, line - before), padded + before);
     }
   }
 
