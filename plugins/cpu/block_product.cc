@@ -2,6 +2,7 @@
 #include "plugins/cpu/block_product.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "plugins/cpu/shape.h"
 #include "plugins/cpu/simd.h"
@@ -39,33 +40,53 @@ BlockProduct::BlockProduct(const Node& n, ProductOperands o, Activation activati
       activation_(activation),
       block_(n.in(o.weights).quant()->block_size),
       input_(n, o, activation, asymmetric),
-      packed_(std::make_unique<Packed>()) {}
+      packed_(std::make_unique<LatePackedWeights>()) {
+  if (keeps_weights(n.host())) PackOnce(n);
+}
 
 BlockProduct::State BlockProduct::Prepare(const Node& n, Plan& plan, const ProductShape& shape) const {
   return {PlanBytes(plan, shape, false, true), input_.Prepare(n, plan, shape.rows)};
 }
 
-ByteLayout BlockProduct::Layout(const ProductShape& shape) const {
+ByteLayout BlockProduct::Layout(const Node& n) const {
   const ByteCode& code = BestByteCode();
   return {.lanes = code.lanes,
-          .outputs = static_cast<size_t>(shape.columns),
+          .outputs = static_cast<size_t>(n.in(operands_.weights).dim(0)),
           .columns = static_cast<size_t>(block_),
           .unit = code.unit};
 }
 
-BlockProduct::Block BlockProduct::BlockAt(size_t block, const ByteLayout& layout) const {
+BlockProduct::Block BlockProduct::BlockAt(std::byte* packed, size_t blocks, size_t block,
+                                          const ByteLayout& layout) {
+  auto* const sums = reinterpret_cast<int32_t*>(packed + blocks * layout.bytes());
+  auto* const scales = reinterpret_cast<float*>(sums + blocks * layout.padded());
   const size_t at = block * layout.padded();
-  return {packed_->values.data() + block * layout.bytes(), packed_->sums.data() + at,
-          packed_->scales.data() + at};
+  return {reinterpret_cast<int8_t*>(packed) + block * layout.bytes(), sums + at, scales + at};
 }
 
-void BlockProduct::Pack(const Node& n, const ProductShape& shape) const {
+void BlockProduct::PackOnce(const Node& n) const {
+  packed_->make_once([&] {
+    const ByteLayout layout = Layout(n);
+    return PackedWeights(n,
+                         {.what = "blocks",
+                          .numbers = {static_cast<int64_t>(layout.lanes), static_cast<int64_t>(layout.unit)},
+                          .sources = {n.in(operands_.weights)},
+                          .size = PackedBytes(n)},
+                         [&](void* to) { Pack(n, static_cast<std::byte*>(to)); });
+  });
+}
+
+size_t BlockProduct::PackedBytes(const Node& n) const {
+  const ByteLayout layout = Layout(n);
+  const size_t blocks = static_cast<size_t>(n.in(operands_.weights).dim(1)) / layout.columns;
+  return blocks * (layout.bytes() + layout.padded() * (sizeof(int32_t) + sizeof(float)));
+}
+
+void BlockProduct::Pack(const Node& n, std::byte* to) const {
   const Tensor w = n.in(operands_.weights);
-  const ByteLayout layout = Layout(shape);
-  const size_t depth = static_cast<size_t>(shape.depth), blocks = depth / layout.columns;
-  packed_->values.resize(blocks * layout.bytes());
-  packed_->sums.resize(blocks * layout.padded());
-  packed_->scales.resize(blocks * layout.padded());
+  const ByteLayout layout = Layout(n);
+  const size_t depth = static_cast<size_t>(w.dim(1)), blocks = depth / layout.columns;
+  std::fill_n(to, PackedBytes(n), std::byte{0});
   std::vector<int8_t> row(depth);
   for (size_t i = 0; i < layout.outputs; ++i) {
     const uint8_t* const from = w.data<const uint8_t>();
@@ -77,16 +98,17 @@ void BlockProduct::Pack(const Node& n, const ProductShape& shape) const {
     }
     for (size_t b = 0; b < blocks; ++b) {
       const int8_t* const values = row.data() + b * layout.columns;
-      common::PackByteRow(layout, i, values, packed_->values.data() + b * layout.bytes());
-      packed_->sums[b * layout.padded() + i] = common::SumOfBytes(values, layout.columns);
-      packed_->scales[b * layout.padded() + i] = w.quant()->scales[i * blocks + b];
+      const Block block = BlockAt(to, blocks, b, layout);
+      common::PackByteRow(layout, i, values, block.values);
+      block.sums[i] = common::SumOfBytes(values, layout.columns);
+      block.scales[i] = w.quant()->scales[i * blocks + b];
     }
   }
 }
 
 void BlockProduct::Run(const Node& n, const State& state, const ProductShape& shape) const {
   if (shape.rows == 0 || shape.columns == 0) return;
-  std::call_once(packed_->pack, [&] { Pack(n, shape); });
+  PackOnce(n);
   const int8_t* const rows = input_.Bytes(n, state.quantized, shape.rows);
   ForByteParts(n, state.bytes, shape, [&](const BytePart& part) { RunPart(n, state, shape, part, rows); });
 }
@@ -94,7 +116,8 @@ void BlockProduct::Run(const Node& n, const State& state, const ProductShape& sh
 void BlockProduct::RunPart(const Node& n, const State& state, const ProductShape& shape, const BytePart& part,
                            const int8_t* rows) const {
   const ByteCode& code = BestByteCode();
-  const ByteLayout layout = Layout(shape);
+  const ByteLayout layout = Layout(n);
+  auto* const packed = const_cast<std::byte*>((*packed_)->data<std::byte>());  // is only read
   const auto depth = static_cast<size_t>(shape.depth), stride = static_cast<size_t>(shape.columns);
   const int32_t* const zeros = n.scratch<int32_t>(state.quantized.zeros) + part.first;
   for (int64_t r = 0; r < part.count; ++r) part.terms[0][r] = -(zeros[r] + code.signs.Offset(false));
@@ -107,7 +130,7 @@ void BlockProduct::RunPart(const Node& n, const State& state, const ProductShape
     float* const y = n.out(0).data<float>() + static_cast<size_t>(part.first) * stride + first;
     for (size_t r = 0; r < product.count; ++r) std::fill_n(y + r * stride, columns, 0.0f);
     for (size_t b = 0; b * layout.columns < depth; ++b) {
-      const Block block = BlockAt(b, layout);
+      const Block block = BlockAt(packed, depth / layout.columns, b, layout);
       product.rows = rows + static_cast<size_t>(part.first) * depth + b * layout.columns;
       product.weights = block.values;
       product.terms[0] = {block.sums, part.terms[0]};

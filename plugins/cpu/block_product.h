@@ -4,8 +4,8 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
-#include <vector>
+
+#include <fusebox/weights.hpp>
 
 #include "plugins/cpu/quantized_product.h"
 
@@ -31,21 +31,16 @@ class BlockProduct {
  private:
   // One block of all channels: packed weights, and by channel their sum and scale.
   struct Block {
-    const int8_t* values;
-    const int32_t* sums;
-    const float* scales;
+    int8_t* values;
+    int32_t* sums;
+    float* scales;
   };
-  // Made by the first run.
-  struct Packed {
-    std::once_flag pack;
-    std::vector<int8_t> values;
-    std::vector<int32_t> sums;
-    std::vector<float> scales;
-  };
-
-  ByteLayout Layout(const ProductShape& shape) const;
-  Block BlockAt(size_t block, const ByteLayout& layout) const;
-  void Pack(const Node& n, const ProductShape& shape) const;
+  ByteLayout Layout(const Node& n) const;
+  // `packed` begins with the values of all blocks; then come their sums and scales.
+  static Block BlockAt(std::byte* packed, size_t blocks, size_t block, const ByteLayout& layout);
+  void PackOnce(const Node& n) const;
+  size_t PackedBytes(const Node& n) const;
+  void Pack(const Node& n, std::byte* to) const;
   void RunPart(const Node& n, const State& state, const ProductShape& shape, const BytePart& part,
                const int8_t* rows) const;
   void AddBlock(const BytePart& part, const Block& block, size_t first, size_t columns, float* y,
@@ -57,7 +52,7 @@ class BlockProduct {
   Activation activation_ = Activation::kNone;
   int64_t block_ = 0;
   QuantizedProduct input_;  // quantizes the rows
-  std::unique_ptr<Packed> packed_;
+  std::unique_ptr<LatePackedWeights> packed_;
 };
 
 }  // namespace fusebox::cpu

@@ -24,12 +24,13 @@ BytePlan PlanBytes(Plan& plan, const ProductShape& s, bool copied, bool sums) {
   return p;
 }
 
-void QuantizedProduct::KeepPacked(int64_t channels, int64_t depth, TapLines lines) {
+void QuantizedProduct::KeepPacked(const Node& n, int64_t channels, int64_t depth, TapLines lines) {
   if (!packed() || !weights_ || channels <= 0 || depth <= 0) return;
   weights_->channels = channels;
   weights_->depth = depth;
   weights_->lines = lines;
   weights_->halves = four_bits_ && !Rearranges() && depth % 2 == 0;
+  if (keeps_weights(n.host())) PackOnce(n);
 }
 
 // A convolution whose input got other channels has other groups.
@@ -70,7 +71,30 @@ int32_t QuantizedProduct::InputOffset() const {
   return hybrid_ ? 0 : input_zero_ + BestByteCode().signs.Offset(unsigned_);
 }
 
-void QuantizedProduct::PackConstant(const Node& n) const {
+void QuantizedProduct::PackOnce(const Node& n) const {
+  weights_->packed.make_once([&] {
+    const ByteLayout layout = LayoutOf(KeptShape(), true);
+    const TapLines& lines = weights_->lines;
+    const size_t each = PackedMatrix::Bytes(layout);
+    PackedWeights::Recipe recipe{.what = "bytes"};
+    recipe.numbers = {static_cast<int64_t>(layout.lanes),
+                      static_cast<int64_t>(layout.unit),
+                      layout.halves,
+                      InputOffset(),
+                      weights_->channels,
+                      weights_->depth,
+                      operands_.by_tap,
+                      operands_.transposed,
+                      lines.taps,
+                      lines.step,
+                      lines.pixels};
+    recipe.sources = {n.in(operands_.weights)};
+    recipe.size = static_cast<size_t>(Matrices(n, weights_->channels, weights_->depth)) * each;
+    return PackedWeights(n, recipe, [&](void* to) { PackConstant(n, static_cast<std::byte*>(to)); });
+  });
+}
+
+void QuantizedProduct::PackConstant(const Node& n, std::byte* to) const {
   const int64_t channels = weights_->channels, depth = weights_->depth;
   const Tensor w = n.in(operands_.weights);
   const auto count = static_cast<size_t>(w.count());
@@ -78,21 +102,17 @@ void QuantizedProduct::PackConstant(const Node& n) const {
   const bool as_stored = w.dtype() == FBX_I8 && std::all_of(q.zero_points, q.zero_points + q.count,
                                                             [](int64_t z) { return z == 0; });
   const int64_t matrices = Matrices(n, channels, depth);
-  const size_t bytes = static_cast<size_t>(matrices) * PackedMatrix::Bytes(LayoutOf(KeptShape(), true));
-  auto packed = std::make_unique_for_overwrite<std::byte[]>(bytes);
   if (weights_->halves) {
-    PackHalves(n, packed.get());
+    PackHalves(n, to);
   } else if (as_stored) {
     std::vector<int8_t> rows(Rearranges() ? count : 0);
     if (Rearranges()) Transpose(n, w.data<const int8_t>(), rows.data());
-    Pack(std::span(Rearranges() ? rows.data() : w.data<const int8_t>(), count), matrices, KeptShape(),
-         packed.get());
+    Pack(std::span(Rearranges() ? rows.data() : w.data<const int8_t>(), count), matrices, KeptShape(), to);
   } else {
     std::vector<int16_t> rows(count);
     UnpackConstant(n, rows.data());
-    Pack(std::span<const int16_t>(rows), matrices, KeptShape(), packed.get());
+    Pack(std::span<const int16_t>(rows), matrices, KeptShape(), to);
   }
-  weights_->packed = std::move(packed);
 }
 
 // Of the weights: groups of a convolution, or the leading dims of a matrix.
@@ -118,8 +138,8 @@ BytePlan QuantizedProduct::PlanBytes(const Node& n, Plan& plan, const ProductSha
 const std::byte* QuantizedProduct::Packed(const Node& n, const State& state, const BytePlan& plan,
                                           const ProductShape& s) const {
   if (KeepsPacked(s)) {
-    weights_->pack([&] { PackConstant(n); });
-    return weights_->packed.get();
+    PackOnce(n);
+    return weights_->packed->data<std::byte>();
   }
   auto* const to = n.scratch<std::byte>(plan.packed_slot);
   Pack(std::span(Weights(n, state), static_cast<size_t>(n.in(operands_.weights).count())),

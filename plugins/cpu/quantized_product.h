@@ -11,6 +11,8 @@
 #include <span>
 #include <vector>
 
+#include <fusebox/weights.hpp>
+
 #include "plugins/common/once.h"
 #include "plugins/cpu/activation.h"
 #include "plugins/cpu/byte_product.h"
@@ -59,9 +61,9 @@ class QuantizedProduct {
   }
   // Products of this node go through RunBytes: bytes and hybrid, if the operands are `packed`.
   bool packed() const { return operands_.packed && !wide_; }
-  // Constant weights are kept packed as matrices [channels, depth] ([depth, channels] if transposed), from
-  // the first invoke on.
-  void KeepPacked(int64_t channels, int64_t depth, TapLines lines = {});
+  // In init. Constant weights are kept packed as matrices [channels, depth] ([depth, channels] if
+  // transposed): for a store at once, otherwise from the first invoke on.
+  void KeepPacked(const Node& n, int64_t channels, int64_t depth, TapLines lines = {});
   // Of a packed matrix.
   size_t MatrixBytes(const ProductShape& shape) const;
   // The packed matrices, of constant weights or packed now. Any thread.
@@ -131,11 +133,11 @@ class QuantizedProduct {
                     Sum* sums, int64_t at) const;
 
  private:
-  // Made by the first invoke that needs them.
+  // Values are unpacked by the first invoke that needs them.
   struct Constant {
-    common::Once unpack, pack;
+    common::Once unpack;
     std::unique_ptr<int16_t[]> values;
-    std::unique_ptr<std::byte[]> packed;
+    LatePackedWeights packed;
     int64_t channels = 0, depth = 0;  // of the packed matrices
     TapLines lines;
     bool halves = false;             // packed as 4-bit weights
@@ -158,7 +160,8 @@ class QuantizedProduct {
   ProductShape KeptShape() const { return {0, weights_->channels, weights_->depth, 1, weights_->lines}; }
   void PackHalves(const Node& n, std::byte* to) const;
   int32_t InputOffset() const;
-  void PackConstant(const Node& n) const;
+  void PackOnce(const Node& n) const;
+  void PackConstant(const Node& n, std::byte* to) const;
   template <class T>
   void Pack(std::span<const T> rows, int64_t matrices, const ProductShape& shape, std::byte* to) const;
   ByteResults Results(const Node& n) const;

@@ -30,7 +30,7 @@ bool QuantizedProduct::RunFirstRow(const Node& n, const State& state, const int8
                                    const ProductShape& s) const {
   const Tensor w = n.in(operands_.weights);
   if (s.rows * s.groups != 1 || !KeepsPacked(s) || operands_.transposed || !Contains(kBytes, w.dtype()) ||
-      weights_->used.exchange(true))
+      weights_->packed.made() || weights_->used.exchange(true))
     return false;
   std::vector<int16_t> row(static_cast<size_t>(s.depth));
   if (hybrid_) Widen(input, s.depth, n.scratch<int32_t>(state.zeros)[0], row.data());

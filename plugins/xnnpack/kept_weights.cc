@@ -111,18 +111,18 @@ struct Held {
   }
 };
 
-// The batch of the caller's phase; null: nothing is stored for this model.
+// The batch of the caller's phase; null: nothing is stored for this model, which is kept too.
 std::shared_ptr<Batch> BatchOf(const fbx_host* host, const fbx_caller& caller) {
   static const char key = 0;
   static std::mutex mutex;  // one batch per phase, though several threads may need it first
   const std::lock_guard lock(mutex);
   if (void* const kept = caller.find(host, &key)) return *static_cast<std::shared_ptr<Batch>*>(kept);
   const std::optional<Settings> settings = Settings::Of(host, caller);
-  if (!settings || settings->cache_path.empty()) return nullptr;
-  auto made = std::make_unique<std::shared_ptr<Batch>>(std::make_shared<Batch>(*settings));
+  const bool stored = settings && !settings->cache_path.empty();
+  auto made = std::make_unique<std::shared_ptr<Batch>>(stored ? std::make_shared<Batch>(*settings) : nullptr);
   const auto done = [](void*, void* object) noexcept {
     const std::unique_ptr<std::shared_ptr<Batch>> batch(static_cast<std::shared_ptr<Batch>*>(object));
-    (*batch)->End();
+    if (*batch != nullptr) (*batch)->End();
   };
   if (caller.keep(host, &key, made.get(), done, nullptr) != FBX_OK) return nullptr;
   return *made.release();
@@ -163,9 +163,26 @@ void Show(Held& held, fbx_packed& packed) {
   SetSize(packed, held.blob ? held.blob->bytes.size() : 0);
 }
 
-fbx_status Acquire(const fbx_host* host, const fbx_weights_recipe* recipe, fbx_packed* packed) noexcept {
+// Null outside of the phases of a store.
+const fbx_caller* CallerOf(const fbx_host* host) {
   const auto* caller = static_cast<const fbx_caller*>(host->get_extension(host, to_fbx_str(FBX_EXT_CALLER)));
-  if (!FBX_HAS(caller, keep)) return FBX_NOT_APPLICABLE;
+  return FBX_HAS(caller, keep) ? caller : nullptr;
+}
+
+int Keeps(const fbx_host* host) noexcept {
+  const fbx_caller* const caller = CallerOf(host);
+  try {
+    return caller != nullptr && BatchOf(host, *caller) != nullptr ? 1 : 0;
+  } catch (const Error&) {
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return 0;
+  }
+}
+
+fbx_status Acquire(const fbx_host* host, const fbx_weights_recipe* recipe, fbx_packed* packed) noexcept {
+  const fbx_caller* const caller = CallerOf(host);
+  if (caller == nullptr) return FBX_NOT_APPLICABLE;
   try {
     const std::shared_ptr<Batch> batch = BatchOf(host, *caller);
     if (batch == nullptr) return FBX_NOT_APPLICABLE;
@@ -229,7 +246,7 @@ fbx_status Put(fbx_packed* packed, const void* bytes, size_t size) noexcept {
 
 void Release(void* handle) noexcept { delete static_cast<Held*>(handle); }
 
-constexpr fbx_weights kWeights{FBX_HEAD(fbx_weights), Acquire, Commit, Release, Put};
+constexpr fbx_weights kWeights{FBX_HEAD(fbx_weights), Acquire, Commit, Release, Put, Keeps};
 
 }  // namespace
 

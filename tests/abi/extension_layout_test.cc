@@ -66,12 +66,13 @@ FUSEBOX_MEMBER(fbx_packed, memory, 16);
 FUSEBOX_MEMBER(fbx_packed, handle, 24);
 FUSEBOX_MEMBER(fbx_packed, size, 32);
 
-FUSEBOX_SIZE(fbx_weights, 40);
+FUSEBOX_SIZE(fbx_weights, 48);
 FUSEBOX_MEMBER(fbx_weights, head, 0);
 FUSEBOX_MEMBER(fbx_weights, acquire, 8);
 FUSEBOX_MEMBER(fbx_weights, commit, 16);
 FUSEBOX_MEMBER(fbx_weights, release, 24);
 FUSEBOX_MEMBER(fbx_weights, put, 32);
+FUSEBOX_MEMBER(fbx_weights, keeps, 40);
 
 FUSEBOX_SIZE(fbx_resources, 16);
 FUSEBOX_MEMBER(fbx_resources, head, 0);

@@ -19,7 +19,8 @@ struct Store {
   std::string packed;          // what it finds; empty: nothing
   bool gives_nothing = false;  // OK, without bytes
   bool loses = false;          // commit leaves nothing
-  bool caller = true, there = true;
+  bool caller = true, there = true, keeps = true;
+  bool old = false;  // of a time without `keeps`
   alignas(128) char memory[128] = {};
   int acquired = 0, committed = 0, released = 0, put = 0;
   std::string what, layout;
@@ -59,11 +60,16 @@ fbx_status Put(fbx_packed* packed, const void* bytes, size_t size) noexcept {
 }
 void Release(void* handle) noexcept { store.released += handle == &store; }
 
+int Keeps(const fbx_host*) noexcept { return store.keeps ? 1 : 0; }
+
 const void* GetExtension(const fbx_host*, fbx_str id) noexcept {
-  static constexpr fbx_weights kWeights{FBX_HEAD(fbx_weights), Acquire, Commit, Release, Put};
+  static constexpr fbx_weights kWeights{FBX_HEAD(fbx_weights), Acquire, Commit, Release, Put, Keeps};
+  static constexpr fbx_weights kOld{
+      {offsetof(fbx_weights, keeps), 1, 0}, Acquire, Commit, Release, Put, nullptr};
   static constexpr fbx_caller kCaller{FBX_HEAD(fbx_caller), nullptr, nullptr, nullptr, nullptr};
   if (to_string_view(id) == FBX_EXT_CALLER && store.caller) return &kCaller;
-  return to_string_view(id) == FBX_EXT_WEIGHTS && store.there ? &kWeights : nullptr;
+  if (to_string_view(id) != FBX_EXT_WEIGHTS || !store.there) return nullptr;
+  return store.old ? &kOld : &kWeights;
 }
 
 class Weights : public testing::Test {
@@ -158,6 +164,14 @@ TEST_F(Weights, ThatComeLateArePackedOnce) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(packs_, 1);
   EXPECT_EQ(Text(*weights.operator->()), "fresh");
+}
+
+TEST_F(Weights, AreKeptIfTheStoreSaysSo) {
+  EXPECT_TRUE(keeps_weights(&host_));
+  store.keeps = false;
+  EXPECT_FALSE(keeps_weights(&host_));
+  store.old = true;
+  EXPECT_TRUE(keeps_weights(&host_)) << "unknown";
 }
 
 TEST_F(Weights, OfAStoreThatLosesThemAreOnTheHeap) {

@@ -29,7 +29,7 @@ struct BatchMatMul {
     quantized_ = QuantizedProduct(n, OperandsOf(n), Activation::kNone,
                                   n.attrs().b("asymmetric_quantize_inputs", false));
     const Shape y(n.in(1));
-    quantized_.KeepPacked(Last(y, !adj_y_), Last(y, adj_y_));
+    quantized_.KeepPacked(n, Last(y, !adj_y_), Last(y, adj_y_));
   }
 
   static void supports(const Node& n) {

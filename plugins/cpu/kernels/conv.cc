@@ -2,12 +2,12 @@
 // CONV_2D as a matrix product: a row of `a` is the input patch of one output pixel.
 #include <algorithm>
 #include <memory>
-#include <mutex>
 
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/gemm.h"
 #include "plugins/cpu/integer_gemm.h"
 #include "plugins/cpu/kernels.h"
+#include "plugins/cpu/panels.h"
 #include "plugins/cpu/patches.h"
 #include "plugins/cpu/quantized_product.h"
 
@@ -34,15 +34,16 @@ struct Conv2D {
     if (!QuantizedProduct::Takes(n, kOperands)) {
       const int64_t channels = DimOrUnknown(n.in(0), 3);
       if (!n.in(1).is_const() || n.in(1).dtype() != FBX_F32 || channels < 1) return;
-      panels_ = std::make_unique<Panels>();
-      panels_->columns = n.in(1).dim(0) / std::max<int64_t>(1, channels / n.in(1).dim(3));
+      const int64_t groups = std::max<int64_t>(1, channels / n.in(1).dim(3));
+      const int64_t columns = n.in(1).dim(0) / groups, patch = CountFrom(Shape(n.in(1)), 1);
+      if (columns > 1) panels_ = std::make_unique<KeptPanels>(n, 1, PanelShape{columns, patch, groups});
       return;
     }
     quantized_ = QuantizedProduct(n, kOperands, activation_, n.in(1).quant()->count > 1);
     const Tensor in = n.in(0), filter = n.in(1);
     const int64_t groups = std::max<int64_t>(1, DimOrUnknown(in, 3) / filter.dim(3));
     if (DimOrUnknown(in, 3) > 0)
-      quantized_.KeepPacked(filter.dim(0) / groups, filter.dim(1) * filter.dim(2) * filter.dim(3));
+      quantized_.KeepPacked(n, filter.dim(0) / groups, filter.dim(1) * filter.dim(2) * filter.dim(3));
   }
 
   static void supports(const Node& n) {
@@ -101,7 +102,7 @@ struct Conv2D {
     state.slot = plan.scratch(static_cast<size_t>(Product(Product(state.chunk, bytes), state.workers)));
     if (!panels) return state;
     if (!KeepsPanels(g))
-      state.panels = plan.scratch(static_cast<size_t>(Product(PanelElementsOf(g), sizeof(float))));
+      state.panels = plan.scratch(static_cast<size_t>(Product(PanelsOf(g).elements(), sizeof(float))));
     const int64_t lines = Product(Product(state.chunk, g.filter_height), state.workers);
     state.lines = plan.scratch(static_cast<size_t>(Product(lines, sizeof(float*))));
     return state;
@@ -115,16 +116,9 @@ struct Conv2D {
   }
 
  private:
-  // Constant weights, packed by the first invoke.
-  struct Panels {
-    std::once_flag pack;
-    std::unique_ptr<float[]> values;
-    int64_t columns = 0;  // of a group
-  };
-
   // An input that got other channels has other groups.
   bool KeepsPanels(const ConvGeometry& g) const {
-    return panels_ && panels_->columns == g.out_channels / g.groups();
+    return panels_ && panels_->shape().columns == g.out_channels / g.groups();
   }
 
   // Computed weights are packed by each invoke, which pays for itself with some pixels.
@@ -134,29 +128,15 @@ struct Conv2D {
     return n.in(1).dtype() == FBX_F32 && !one && (KeepsPanels(g) || g.pixels() >= kLeastPixels);
   }
 
-  static int64_t PanelElementsOf(const ConvGeometry& g) {
-    return Product(PanelElements(g.out_channels / g.groups(), g.patch()), g.groups());
-  }
-
-  static void Pack(const Node& n, const ConvGeometry& g, float* to) {
-    const int64_t columns = g.out_channels / g.groups();
-    for (int64_t group = 0; group < g.groups(); ++group)
-      PackPanels(n.in(1).data<const float>() + group * columns * g.patch(), columns, g.patch(),
-                 to + group * PanelElements(columns, g.patch()));
+  static PanelShape PanelsOf(const ConvGeometry& g) {
+    return {g.out_channels / g.groups(), g.patch(), g.groups()};
   }
 
   const float* PackedPanels(const Node& n, const State& state, const ConvGeometry& g) const {
-    if (!KeepsPanels(g)) {
-      auto* const to = n.scratch<float>(state.panels);
-      Pack(n, g, to);
-      return to;
-    }
-    std::call_once(panels_->pack, [&] {
-      auto values = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(PanelElementsOf(g)));
-      Pack(n, g, values.get());
-      panels_->values = std::move(values);
-    });
-    return panels_->values.get();
+    if (KeepsPanels(g)) return panels_->Get(n);
+    auto* const to = n.scratch<float>(state.panels);
+    PackPanels(n.in(1).data<const float>(), PanelsOf(g), to);
+    return to;
   }
 
   void RunPanels(const Node& n, const State& state) const {
@@ -274,7 +254,7 @@ struct Conv2D {
   WindowOptions window_;
   Activation activation_;
   QuantizedProduct quantized_;
-  std::unique_ptr<Panels> panels_;  // of f32, if the weights are constant
+  std::unique_ptr<KeptPanels> panels_;  // of f32, if the weights are constant
 };
 
 constexpr const fbx_kernel* kTable[] = {&kernel_of<Conv2D>};

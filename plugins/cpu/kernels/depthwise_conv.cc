@@ -37,7 +37,7 @@ struct DepthwiseConv2D {
     if (!QuantizedProduct::Takes(n, kOperands)) return;
     quantized_ = QuantizedProduct(n, OperandsOf(n), activation_, true);
     const Tensor filter = n.in(1);
-    quantized_.KeepPacked(filter.dim(3), filter.dim(1) * filter.dim(2), LinesOf(n));
+    quantized_.KeepPacked(n, filter.dim(3), filter.dim(1) * filter.dim(2), LinesOf(n));
   }
 
   static void supports(const Node& n) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
-#include <mutex>
 #include <type_traits>
 
 #include "plugins/cpu/block_product.h"
@@ -8,6 +7,7 @@
 #include "plugins/cpu/gemm.h"
 #include "plugins/cpu/integer_gemm.h"
 #include "plugins/cpu/kernels.h"
+#include "plugins/cpu/panels.h"
 #include "plugins/cpu/quantized_product.h"
 #include "plugins/cpu/window.h"
 
@@ -30,7 +30,10 @@ struct FullyConnected {
 
   explicit FullyConnected(const Node& n) : activation_(FusedActivation(n)) {
     if (!QuantizedProduct::Takes(n, kOperands)) {
-      if (n.in(1).is_const() && n.in(1).dtype() == FBX_F32) panels_ = std::make_unique<Panels>();
+      const Tensor weights = n.in(1);
+      if (!weights.is_const() || weights.dtype() != FBX_F32) return;
+      const bool used = n.in(0).is_static() && ShapeOf(n).rows >= kLeastPanelRows;
+      panels_ = std::make_unique<KeptPanels>(n, 1, PanelShape{weights.dim(0), weights.dim(1)}, used);
       return;
     }
     const bool asymmetric = n.attrs().b("asymmetric_quantize_inputs", false);
@@ -39,7 +42,7 @@ struct FullyConnected {
       return;
     }
     quantized_ = QuantizedProduct(n, kOperands, activation_, asymmetric);
-    quantized_.KeepPacked(n.in(1).dim(0), n.in(1).dim(1));
+    quantized_.KeepPacked(n, n.in(1).dim(0), n.in(1).dim(1));
   }
 
   static void supports(const Node& n) {
@@ -113,28 +116,13 @@ struct FullyConnected {
       if (product.m == 0) return;
       if constexpr (std::is_same_v<T, float>) {
         if (panels_ && product.m >= kLeastPanelRows)
-          return MultiplyParallel(n.host(), product, PackedPanels(product));
+          return MultiplyParallel(n.host(), product, panels_->Get(n));
       }
       MultiplyParallel(n.host(), product);
     });
   }
 
  private:
-  // Constant weights, packed by the first invoke with many rows.
-  struct Panels {
-    std::once_flag pack;
-    std::unique_ptr<float[]> values;
-  };
-
-  const float* PackedPanels(const RowProduct<float>& x) const {
-    std::call_once(panels_->pack, [&] {
-      auto values = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(PanelElements(x.n, x.k)));
-      PackPanels(x.b, x.n, x.k, values.get());
-      panels_->values = std::move(values);
-    });
-    return panels_->values.get();
-  }
-
   // Number of input rows of `depth` elements; -1: unknown.
   static int64_t Batch(const Shape& in, int64_t depth) {
     if (in.rank() > 0 && depth >= 0 && in[in.rank() - 1] == depth)
@@ -181,7 +169,7 @@ struct FullyConnected {
   Activation activation_;
   QuantizedProduct quantized_;
   BlockProduct blocks_;
-  std::unique_ptr<Panels> panels_;  // of f32, if the weights are constant
+  std::unique_ptr<KeptPanels> panels_;  // of f32, if the weights are constant; for many rows
 };
 
 constexpr const fbx_kernel* kTable[] = {&kernel_of<FullyConnected>};

@@ -2,14 +2,13 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <type_traits>
-#include <vector>
 
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/gemm.h"
 #include "plugins/cpu/integer_gemm.h"
 #include "plugins/cpu/kernels.h"
+#include "plugins/cpu/panels.h"
 #include "plugins/cpu/quantized_product.h"
 #include "plugins/cpu/simd.h"
 #include "plugins/cpu/window.h"
@@ -44,9 +43,10 @@ struct TransposeConv {
     const Tensor filter = n.in(1);
     if (QuantizedProduct::Takes(n, kOperands)) {
       quantized_ = QuantizedProduct(n, kOperands, activation_, true);
-      quantized_.KeepPacked(filter.dim(0) * filter.dim(1) * filter.dim(2), filter.dim(3));
+      quantized_.KeepPacked(n, filter.dim(0) * filter.dim(1) * filter.dim(2), filter.dim(3));
     } else if (filter.is_const() && filter.dtype() == FBX_F32) {
-      panels_ = std::make_unique<Panels>();
+      const int64_t taps = filter.dim(1) * filter.dim(2);
+      panels_ = std::make_unique<KeptPanels>(n, 1, PanelShape{taps * filter.dim(0), filter.dim(3), 1, taps});
     }
   }
 
@@ -129,12 +129,6 @@ struct TransposeConv {
   }
 
  private:
-  // Constant weights, packed by the first invoke.
-  struct Panels {
-    std::once_flag pack;
-    std::unique_ptr<float[]> values;
-  };
-
   struct Geometry {
     int64_t batch, in_height, in_width, in_channels, filter_height, filter_width, out_height, out_width,
         out_channels, pad_top, pad_left;
@@ -259,20 +253,10 @@ struct TransposeConv {
   }
 
   const float* PackedPanels(const Node& n, const State& state, const Geometry& g) const {
-    const auto columns = g.columns();
-    if (!panels_) {
-      float* const to = n.scratch<float>(state.panels);
-      PackPanels(TapsFirst(n, g, n.scratch<float>(state.filter)), columns, g.in_channels, to);
-      return to;
-    }
-    std::call_once(panels_->pack, [&] {
-      const auto count = static_cast<size_t>(PanelElements(columns, g.in_channels));
-      auto values = std::make_unique_for_overwrite<float[]>(count);
-      std::vector<float> filter(static_cast<size_t>(columns * g.in_channels));
-      PackPanels(TapsFirst(n, g, filter.data()), columns, g.in_channels, values.get());
-      panels_->values = std::move(values);
-    });
-    return panels_->values.get();
+    if (panels_) return panels_->Get(n);
+    float* const to = n.scratch<float>(state.panels);
+    PackPanels(TapsFirst(n, g, n.scratch<float>(state.filter)), g.columns(), g.in_channels, to);
+    return to;
   }
 
   void RunFloats(const Node& n, const State& state) const {
@@ -326,7 +310,7 @@ struct TransposeConv {
   WindowOptions window_;
   Activation activation_;
   QuantizedProduct quantized_;
-  std::unique_ptr<Panels> panels_;  // of f32, if the weights are constant
+  std::unique_ptr<KeptPanels> panels_;  // of f32, if the weights are constant
 };
 
 constexpr const fbx_kernel* kTable[] = {&kernel_of<TransposeConv>};

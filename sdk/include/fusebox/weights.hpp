@@ -8,8 +8,8 @@
 //                 [&](void* to) { Pack(node, to); }) {}
 //   PackedWeights packed_;      // packed_.data<float>()
 //
-// Opening a model need not touch its weights: with LatePackedWeights, init packs only for a store, otherwise
-// the first invoke does.
+// Opening a model need not touch its weights: with LatePackedWeights, init or prepare packs only for a store,
+// otherwise the first invoke does.
 //
 //   explicit Gemm(const Node& node) { if (keeps_weights(node.host())) PackOnce(node); }
 //   void PackOnce(const Node& node) const {  // also at the start of invoke
@@ -23,6 +23,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -122,8 +123,11 @@ class PackedWeights {
   bool kept_ = false;
 };
 
-// In init or prepare: whether packed weights are kept beyond this process.
-inline bool keeps_weights(const fbx_host* host) { return detail::weights_of(host) != nullptr; }
+// In init or prepare: whether there is a store for this model, so that packing now spares later starts.
+inline bool keeps_weights(const fbx_host* host) {
+  const fbx_weights* const store = detail::weights_of(host);
+  return store != nullptr && (!FBX_HAS(store, keeps) || store->keeps(host) != 0);
+}
 
 // Weights that are packed when they are first used. Any thread.
 class LatePackedWeights {
@@ -131,12 +135,18 @@ class LatePackedWeights {
   // make() returns the PackedWeights. If it throws, the next call tries again.
   template <class Make>
   void make_once(const Make& make) const {
-    std::call_once(once_, [&] { packed_.emplace(make()); });
+    if (made()) return;
+    const std::lock_guard lock(mutex_);  // no system call where nobody waits
+    if (made()) return;
+    packed_.emplace(make());
+    made_.store(true, std::memory_order_release);
   }
-  const PackedWeights* operator->() const { return &*packed_; }  // after make_once
+  bool made() const { return made_.load(std::memory_order_acquire); }
+  const PackedWeights* operator->() const { return &*packed_; }  // if made
 
  private:
-  mutable std::once_flag once_;
+  mutable std::mutex mutex_;
+  mutable std::atomic<bool> made_ = false;
   mutable std::optional<PackedWeights> packed_;
 };
 

@@ -39,6 +39,16 @@ TEST_F(KeptWeights, TheSecondStartPacksNothingAndComputesTheSame) {
   EXPECT_EQ(FilesBelow(".fbpk"), files) << "nothing is written";
 }
 
+TEST_F(KeptWeights, WithoutACacheOpeningPacksNothing) {
+  ModelOptions options = OptionsOf(MakeRegistry(), "");
+  options.delegate_options = R"({"xnnpack": {}})";
+  const auto model = Open(LstmModule(kCells), options);
+  EXPECT_TRUE(StoreIsLoaded(*options.registry));
+  EXPECT_EQ(PacksSince(), 0);
+  EXPECT_THAT(Answer(model), Not(IsEmpty()));
+  EXPECT_THAT(PacksSince(), Gt(0));
+}
+
 TEST_F(KeptWeights, OneFileServesToo) {
   const std::vector<float> expected = Plain();
   EXPECT_GT(PacksInChild(Path("lstm.fbpk"), kCells, expected), 0);
