@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <new>
 
+#include "host/base/pages.h"
+
 namespace fusebox {
 namespace {
 
@@ -56,6 +58,7 @@ struct FreeBlock {
 std::shared_ptr<std::byte> Allocate(size_t size) {
   FUSEBOX_CHECK(size <= SIZE_MAX - kOverread);
   auto* block = static_cast<std::byte*>(::operator new(size + kOverread, kAlign));
+  PreferHugePages(block, size);
   std::memset(block + size, 0, kOverread);
   return {block, FreeBlock()};
 }

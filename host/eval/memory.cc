@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "host/base/pages.h"
 #include "host/eval/budget.h"
 #include "host/eval/eval.h"
 
@@ -28,7 +29,10 @@ void* Allocate(size_t bytes) {
   MemoryBudget* const budget = MemoryBudget::Current();
   if (budget != nullptr) budget->Take(bytes);
   void* const memory = std::malloc(bytes);  // faster than aligned_alloc
-  if (memory != nullptr) return new (memory) Taken{budget, bytes};
+  if (memory != nullptr) {
+    PreferHugePages(memory, bytes);
+    return new (memory) Taken{budget, bytes};
+  }
   if (budget != nullptr) budget->Return(bytes);
   throw std::bad_alloc();
 }

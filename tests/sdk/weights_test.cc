@@ -60,7 +60,7 @@ fbx_status Put(fbx_packed* packed, const void* bytes, size_t size) noexcept {
 }
 void Release(void* handle) noexcept { store.released += handle == &store; }
 
-int Keeps(const fbx_host*) noexcept { return store.keeps ? 1 : 0; }
+int Keeps(const fbx_host*) noexcept { return store.keeps && store.caller ? 1 : 0; }
 
 const void* GetExtension(const fbx_host*, fbx_str id) noexcept {
   static constexpr fbx_weights kWeights{FBX_HEAD(fbx_weights), Acquire, Commit, Release, Put, Keeps};

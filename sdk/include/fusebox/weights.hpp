@@ -33,6 +33,10 @@
 #include <string_view>
 #include <vector>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include "fusebox/abi/ext/caller.h"
 #include "fusebox/abi/ext/weights.h"
 #include "fusebox/node.hpp"
@@ -56,6 +60,20 @@ inline const fbx_weights* weights_of(const fbx_host* host) {
   if (host->get_extension(host, to_fbx_str(FBX_EXT_CALLER)) == nullptr) return nullptr;
   const auto* store = static_cast<const fbx_weights*>(host->get_extension(host, to_fbx_str(FBX_EXT_WEIGHTS)));
   return FBX_HAS(store, release) && store->acquire && store->commit ? store : nullptr;
+}
+
+// Large weights are in huge pages, from which a product of one row reads them faster.
+inline void* allocate_packed(size_t size, size_t alignment) {
+#if defined(__linux__)
+  constexpr size_t huge_page = 2 << 20;
+  if (size >= 2 * huge_page) alignment = huge_page;
+#endif
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignment, std::max(size, alignment)) != 0) throw std::bad_alloc();
+#if defined(__linux__)
+  if (alignment == huge_page) madvise(memory, size / huge_page * huge_page, MADV_HUGEPAGE);
+#endif
+  return memory;
 }
 
 inline bool acquire(const fbx_weights& store, const fbx_host* host, const WeightsRecipe& recipe,
@@ -100,9 +118,7 @@ class PackedWeights {
       kept_ = data_ != nullptr;
       if (kept_) return;
     }
-    const size_t bytes = (recipe.size + kAlignment - 1) / kAlignment * kAlignment;
-    void* const memory = std::aligned_alloc(kAlignment, std::max(bytes, kAlignment));
-    if (memory == nullptr) throw std::bad_alloc();
+    void* const memory = detail::allocate_packed(recipe.size, kAlignment);
     owner_ = Owner(memory, [](void* p) noexcept { std::free(p); });
     pack(memory);
     data_ = memory;
@@ -125,8 +141,8 @@ class PackedWeights {
 
 // In init or prepare: whether there is a store for this model, so that packing now spares later starts.
 inline bool keeps_weights(const fbx_host* host) {
-  const fbx_weights* const store = detail::weights_of(host);
-  return store != nullptr && (!FBX_HAS(store, keeps) || store->keeps(host) != 0);
+  const auto* store = static_cast<const fbx_weights*>(host->get_extension(host, to_fbx_str(FBX_EXT_WEIGHTS)));
+  return FBX_HAS(store, keeps) ? store->keeps(host) != 0 : store && detail::weights_of(host);
 }
 
 // Weights that are packed when they are first used. Any thread.
