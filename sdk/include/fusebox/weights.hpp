@@ -31,6 +31,7 @@
 #include <mutex>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #if defined(__linux__)
@@ -104,24 +105,9 @@ class PackedWeights {
   // throws, nothing is stored.
   template <class Pack>
   PackedWeights(const Node& node, const Recipe& recipe, Pack&& pack) {
-    if (recipe.size > PTRDIFF_MAX) throw std::bad_alloc();  // usually a negative size
-    const fbx_weights* const store = detail::weights_of(node.host());
-    fbx_packed packed{FBX_HEAD(fbx_packed), nullptr, nullptr, nullptr, 0};
-    if (store != nullptr && recipe.size > 0 &&
-        detail::acquire(*store, node.host(), recipe, nullptr, packed)) {
-      owner_ = Owner(packed.handle, store->release);
-      if (packed.memory != nullptr) {
-        pack(packed.memory);
-        store->commit(&packed);
-      }
-      data_ = packed.data;
-      kept_ = data_ != nullptr;
-      if (kept_) return;
-    }
-    void* const memory = detail::allocate_packed(recipe.size, kAlignment);
-    owner_ = Owner(memory, [](void* p) noexcept { std::free(p); });
-    pack(memory);
-    data_ = memory;
+    using Function = std::remove_reference_t<Pack>;
+    auto* const function = const_cast<void*>(static_cast<const void*>(std::addressof(pack)));
+    fill(node.host(), recipe, [](void* f, void* to) { (*static_cast<Function*>(f))(to); }, function);
   }
 
   // Read-only.
@@ -133,6 +119,27 @@ class PackedWeights {
 
  private:
   using Owner = std::unique_ptr<void, void (*)(void*) noexcept>;
+
+  void fill(const fbx_host* host, const Recipe& recipe, void (*pack)(void* function, void* to),
+            void* function) {
+    if (recipe.size > PTRDIFF_MAX) throw std::bad_alloc();  // usually a negative size
+    const fbx_weights* const store = detail::weights_of(host);
+    fbx_packed packed{FBX_HEAD(fbx_packed), nullptr, nullptr, nullptr, 0};
+    if (store != nullptr && recipe.size > 0 && detail::acquire(*store, host, recipe, nullptr, packed)) {
+      owner_ = Owner(packed.handle, store->release);
+      if (packed.memory != nullptr) {
+        pack(function, packed.memory);
+        store->commit(&packed);
+      }
+      data_ = packed.data;
+      kept_ = data_ != nullptr;
+      if (kept_) return;
+    }
+    void* const memory = detail::allocate_packed(recipe.size, kAlignment);
+    owner_ = Owner(memory, [](void* p) noexcept { std::free(p); });
+    pack(function, memory);
+    data_ = memory;
+  }
 
   Owner owner_{nullptr, [](void*) noexcept {}};
   const void* data_ = nullptr;
