@@ -149,6 +149,7 @@ void QuantizedProduct::KeepPacked(const Node& n, int64_t channels, int64_t depth
   if (keeps_weights(n.host())) PackOnce(n);
 }
 
-template void QuantizedProduct::Pack(std::span<const int16_t>, int64_t, const ProductShape&, std::byte*) const;
+template void QuantizedProduct::Pack(std::span<const int16_t>, int64_t, const ProductShape&,
+                                     std::byte*) const;
 
 }  // namespace fusebox::cpu

@@ -86,14 +86,10 @@ int Run(const Arguments& args) {
   InChild([&] { return samples::WriteDenseStack(model, 1, args.layers, args.units); });
   const std::string job = std::to_string(args.layers) + " layers of " + std::to_string(args.units) + " units";
   const Metric time{"convert", job, "convert", "s"}, memory{"convert", job, "peak memory", "MB"};
-  // The first round is not measured: the host of a virtual machine creates memory when it is first used,
-  // which takes five times as long as the conversion.
-  for (int round = -1; round < args.rounds; ++round) {
+  for (int round = 0; round < args.rounds; ++round) {
     const Cost cost = InChild([&] { return Convert(model, output); });
-    const double copied = InChild([&] { return Copy(output, copy); }).seconds;
-    if (round < 0) continue;
     WriteRow(time, kOurs, round, cost.seconds);
-    WriteRow(time, "copy with fsync", round, copied);
+    WriteRow(time, "copy with fsync", round, InChild([&] { return Copy(output, copy); }).seconds);
     WriteRow(memory, kOurs, round, cost.peak_mb);
     WriteRow(memory, "output file", round, static_cast<double>(fs::file_size(output)) / (1 << 20));
   }

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/testing/huge_pages.h"
+
 namespace fusebox::sdk {
 namespace {
 
@@ -164,6 +166,18 @@ TEST_F(Weights, ThatComeLateArePackedOnce) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(packs_, 1);
   EXPECT_EQ(Text(*weights.operator->()), "fresh");
+}
+
+TEST_F(Weights, ThatAreLargeAreInHugePages) {
+  store.there = false;
+  for (const size_t size : {size_t{9} << 20, size_t{1} << 20}) {
+    const PackedWeights weights(Node(&host_, &node_), {.what = "panels", .size = size},
+                                [&](void* to) { std::memset(to, 7, size); });
+    EXPECT_EQ(weights.data<char>()[size - 1], 7);
+    const auto asks = AsksForHugePages(weights.data<char>() + size / 2);
+    if (!asks) GTEST_SKIP() << "this system does not show the flags of memory in /proc/self/smaps";
+    EXPECT_EQ(*asks, size > size_t{4} << 20) << size;
+  }
 }
 
 TEST_F(Weights, AreKeptIfTheStoreSaysSo) {

@@ -136,7 +136,7 @@ bool Arena::Map(uint64_t from, uint64_t end, Note& why) {
   current_->file_offset = from;
   if (!in_file()) {
     allocated_ = end;
-    // Products of one row read all weights from memory. Measured: 0.82 of the time, and half of that to pack.
+    // Products of one row read all weights from memory. Measured: they take 0.82 of the time, packing 0.62.
     madvise(base, end - from, MADV_HUGEPAGE);
   }
   std::erase_if(pieces_, [](const auto& piece) { return piece.expired(); });

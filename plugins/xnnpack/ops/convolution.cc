@@ -39,9 +39,9 @@ void CheckBias(const NetworkNode& node, int64_t channels) {
 
 // Whether the kernel multiplies at least as often, each time with `columns` numbers.
 bool Multiplies(const NetworkNode& node, Tensor filter, int64_t columns, int64_t least) {
-  int64_t products = filter.dim(1) * filter.dim(2) * filter.dim(3);
-  for (int i = 0; i < 3; ++i) products = std::min(products, least) * std::max<int64_t>(node.out(0).dim(i), 1);
-  return products * columns >= least;
+  const Tensor out = node.out(0);
+  return Reaches(least,
+                 {filter.dim(1), filter.dim(2), filter.dim(3), out.dim(0), out.dim(1), out.dim(2), columns});
 }
 
 // Measured with AVX-512: kernels multiply by 8 columns at once, XNNPACK by 32. Kernels are faster where that

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // TRANSPOSE_CONV: output shape, filter [out, height, width, in], input, bias.
-#include <algorithm>
-
 #include "plugins/xnnpack/ops/op.h"
 #include "plugins/xnnpack/ops/weights.h"
 #include "plugins/xnnpack/ops/window.h"
@@ -41,15 +39,14 @@ Cut CutOf(const NetworkNode& node, int dim, const Window& window, int64_t filter
 bool IsFasterOnKernels(const NetworkNode& node, Tensor filter) {
   constexpr int64_t kLeastProducts = 150'000, kVector = 8, kManyChannels = 128;
   if (KernelColumns() < 16) return false;
-  int64_t products = 1;
-  for (const int64_t d :
-       {filter.dim(0), filter.dim(1), filter.dim(2), filter.dim(3), node.in(2).dim(1), node.in(2).dim(2)})
-    products = std::min(products, kLeastProducts) * std::max<int64_t>(d, 1);
-  if (products < kLeastProducts) return false;
+  const Tensor in = node.in(2);
+  if (!Reaches(kLeastProducts,
+               {filter.dim(0), filter.dim(1), filter.dim(2), filter.dim(3), in.dim(1), in.dim(2)}))
+    return false;
   const bool one = filter.dim(0) == 1;
-  if (node.in(2).dtype() == FBX_F32 && filter.dtype() == FBX_F32)
+  if (in.dtype() == FBX_F32 && filter.dtype() == FBX_F32)
     return one || filter.dim(2) * filter.dim(0) >= kVector;
-  return KernelColumns() == 32 && node.in(2).dtype() != FBX_F32 && (one || filter.dim(3) >= kManyChannels);
+  return KernelColumns() == 32 && in.dtype() != FBX_F32 && (one || filter.dim(3) >= kManyChannels);
 }
 
 void Supports(const NetworkNode& node) {

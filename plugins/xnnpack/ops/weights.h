@@ -2,6 +2,9 @@
 // Checks how input, filter and bias of an op with packed weights combine, and whether XNNPACK supports it.
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
+
 #include "plugins/xnnpack/subgraph.h"
 #include "plugins/xnnpack/values.h"
 
@@ -22,6 +25,9 @@ Weights PlanWeights(const NetworkNode& node, const WeightOperands& operands);
 // Same, for an op that passed PlanWeights in this network: scales and zero points, which may be many, are not
 // read again.
 Weights PlanCheckedWeights(const NetworkNode& node, const WeightOperands& operands);
+
+// Whether the product of the factors, at least 1 each, is at least that. Does not overflow.
+bool Reaches(int64_t least, std::initializer_list<int64_t> factors);
 
 // Columns that XNNPACK's f32 products compute at once, if that is a loss for fewer; 0: not known, or hardly.
 int64_t KernelColumns();

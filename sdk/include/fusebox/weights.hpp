@@ -34,9 +34,7 @@
 #include <type_traits>
 #include <vector>
 
-#if defined(__linux__)
 #include <sys/mman.h>
-#endif
 
 #include "fusebox/abi/ext/caller.h"
 #include "fusebox/abi/ext/weights.h"
@@ -65,14 +63,13 @@ inline const fbx_weights* weights_of(const fbx_host* host) {
 
 // Large weights are in huge pages, from which a product of one row reads them faster.
 inline void* allocate_packed(size_t size, size_t alignment) {
-#if defined(__linux__)
   constexpr size_t huge_page = 2 << 20;
-  if (size >= 2 * huge_page) alignment = huge_page;
-#endif
+  const bool large = size >= 2 * huge_page;
+  if (large) alignment = huge_page;
   void* memory = nullptr;
   if (posix_memalign(&memory, alignment, std::max(size, alignment)) != 0) throw std::bad_alloc();
-#if defined(__linux__)
-  if (alignment == huge_page) madvise(memory, size / huge_page * huge_page, MADV_HUGEPAGE);
+#if defined(MADV_HUGEPAGE)
+  if (large) madvise(memory, size / huge_page * huge_page, MADV_HUGEPAGE);
 #endif
   return memory;
 }

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <thread>
 
+#include "tests/testing/huge_pages.h"
+
 namespace fusebox {
 namespace {
 
@@ -152,6 +154,15 @@ TEST(AtomicFile, RefusesAFolderThatIsNotThere) {
   const Status status = WriteFile("/nonexistent/out", Bytes("x"));
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().message, "/nonexistent/out: cannot be written: No such file or directory");
+}
+
+TEST(Buffer, OfSomeSizeIsInHugePages) {
+  for (const size_t size : {size_t{9} << 20, size_t{1} << 20}) {
+    const Buffer buffer = Buffer::Make(size, [](std::span<std::byte> to) { to.back() = std::byte{7}; });
+    const auto asks = AsksForHugePages(buffer.data() + size / 2);
+    if (!asks) GTEST_SKIP() << "this system does not show the flags of memory in /proc/self/smaps";
+    EXPECT_EQ(*asks, size > size_t{4} << 20) << size;
+  }
 }
 
 }  // namespace
