@@ -128,9 +128,20 @@ class Inferrer {
     for (const std::string& name : names) {
       Function& callee = *module_.Find(name);
       if (calls_[name] == 1 && !node.is(Op::kCallOnce)) Pass(function, node, first, callee);
-      FUSEBOX_TRY(Run(callee, depth + 1));
+      if (node.is(Op::kIf)) RunIfPossible(callee, depth + 1);
+      else FUSEBOX_TRY(Run(callee, depth + 1));
     }
     return {};
+  }
+
+  // A branch or a loop's body that does not accept its types may never run: its results are unknown.
+  void RunIfPossible(Function& callee, int depth) {
+    if (Run(callee, depth)) return;
+    for (const ValueId id : callee.outputs) {
+      Value& output = callee.value(id);
+      const bool is_input = std::ranges::find(callee.inputs, id) != callee.inputs.end();
+      if (!is_input && !output.is_const() && !output.is_variable) output.type.shape = Shape();
+    }
   }
 
   // Refines input types by operand types unless they contradict.
@@ -175,7 +186,7 @@ class Inferrer {
       for (ValueId id = 0; !stable && id < body.value_count(); ++id)
         body.value(id).type = saved[static_cast<size_t>(id)];
     }
-    if (!stable) FUSEBOX_TRY(Run(body, depth + 1));
+    if (!stable) RunIfPossible(body, depth + 1);
     if (stable && calls_[cond.name] == 1) Pass(function, node, 0, cond);
     return Run(cond, depth + 1);
   }

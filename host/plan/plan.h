@@ -32,6 +32,13 @@ struct Unit {
       callees;             // functions to run: CALL {f}, IF {then, else}, WHILE {cond, body}, a body {body}
   bool runs_body = false;  // a composite, or a fused op without kernel: runs callees[0]
   int part = -1;           // a PARTITION: its number; callees[0] runs if its delegate does not
+
+  // The first callees that run whenever the node runs. A branch or the body of a loop may never run: an error
+  // in it counts only when it does.
+  std::span<const Code* const> always_called(const Node& node) const {
+    const bool chooses = !runs_body && node.is(Op::kIf), loops = !runs_body && node.is(Op::kWhile);
+    return std::span(callees).first(chooses ? 0 : loops ? 1 : callees.size());
+  }
 };
 
 // An operand that a node updates in place, and the value of its final state.

@@ -32,15 +32,16 @@ bool Fits(const fbx_tensor& tensor, const Shape& declared) {
                     [](int64_t d, int64_t is) { return d < 0 || d == is; });
 }
 
-// Cache of output types per function and input types. Nested branches may call one function many times, which
-// would take exponential time.
+// Cache of output types, or the error, per function and input types. Nested branches may call one function
+// many times, which would take exponential time.
 struct Answers {
   struct Answer {
-    std::vector<Type> inputs, outputs;
+    std::vector<Type> inputs;
+    Result<std::vector<Type>> outputs;
   };
   std::map<const Code*, std::vector<Answer>> known;
 
-  const std::vector<Type>* Find(const Code& callee, const std::vector<Type>& inputs) const {
+  const Result<std::vector<Type>>* Find(const Code& callee, const std::vector<Type>& inputs) const {
     const auto found = known.find(&callee);
     if (found == known.end()) return nullptr;
     for (const Answer& answer : found->second)
@@ -191,9 +192,12 @@ class NodeShaper {
     if (node_.is(Op::kCallOnce)) return {};
     std::vector<Type>& types = found_.types;
     if (node_.is(Op::kIf) && !unit_.runs_body) {
-      FUSEBOX_ASSIGN(types, Outputs(*unit_.callees[0], OperandTypes(1)));
-      FUSEBOX_ASSIGN(const std::vector<Type> otherwise, Outputs(*unit_.callees[1], OperandTypes(1)));
-      if (types != otherwise) types = Unknown(types);
+      // A branch that does not accept these shapes may never run. If it runs, it reports the error.
+      const Result<std::vector<Type>> then = Outputs(*unit_.callees[0], OperandTypes(1));
+      const Result<std::vector<Type>> otherwise = Outputs(*unit_.callees[1], OperandTypes(1));
+      if (!then && !otherwise) return std::unexpected(then.error());
+      types = then ? *then : *otherwise;
+      if (then && otherwise && *then != *otherwise) types = Unknown(types);
     } else if (node_.is(Op::kWhile) && !unit_.runs_body) {
       const std::vector<Type> carried = OperandTypes(0);
       // A body that does not accept these shapes may never run. If it runs, it reports the error.
@@ -215,7 +219,7 @@ class NodeShaper {
   Result<std::vector<Type>> Outputs(const Code& callee, const std::vector<Type>& inputs) {
     if (unit_.part >= 0) return Find(callee, inputs);  // also finds misfits
     if (const auto* known = answers_.Find(callee, inputs)) return *known;
-    FUSEBOX_ASSIGN(std::vector<Type> outputs, Find(callee, inputs));
+    Result<std::vector<Type>> outputs = Find(callee, inputs);
     answers_.known[&callee].push_back({inputs, outputs});
     return outputs;
   }

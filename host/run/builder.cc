@@ -51,25 +51,13 @@ class ProgramBuilder {
 
   // Creates the kernel instances of a late function.
   static Status Init(const Program& program, plan::Code& code) {
-    Registry& registry = *program.registry_;
     Threads threads(0);
     CallerServices services(threads, program.options_);
     const CallerServices::Phase phase(services);
     HostCalls calls(services);
     FileViews files;
     NodeView view;
-    for (size_t i = 0; i < code.units.size(); ++i) {
-      plan::Unit& unit = code.units[i];
-      const Function& function = *code.function;
-      const auto place = [&] { return fmt::format("function {}: {}", code.name(), code.Describe(i)); };
-      const Node& node = *function.nodes[i];
-      view.Show(function, node);
-      // Only the delegate could run it, and it declined.
-      const bool nobody = unit.only_infers || (!unit.kernel && unit.callees.empty());
-      if (nobody && !Has(node.op, kHost)) FUSEBOX_TRY(ChooseKernel(registry, function, node, view).At(place));
-      FUSEBOX_TRY(Init(unit, function, node, view, calls, files).At(place));
-    }
-    return {};
+    return InitAll(*program.registry_, code, view, calls, files);
   }
 
  private:
@@ -79,7 +67,7 @@ class ProgramBuilder {
   struct Mark {
     size_t codes, parts, notices;
   };
-  // What kernels keep during init may refer to their instances, so that these are freed after it.
+  // Freed after what kernels keep during init, which may refer to their instances.
   struct Abandoned {
     std::vector<std::unique_ptr<plan::Code>> codes;
     ~Abandoned() { Program::FreeInstances(codes); }
@@ -264,7 +252,6 @@ class ProgramBuilder {
 
   static Status Init(plan::Unit& unit, const Function& function, const Node& node, NodeView& view,
                      HostCalls& calls, FileViews& files) {
-    if (!unit.kernel || !FBX_HAS(unit.kernel.kernel, init)) return {};
     for (size_t i = 0; i < node.operands.size(); ++i) {
       if (node.operands[i] != kNoValue)
         view.operand(i).edit().file = files.Of(function.value(node.operands[i]));
@@ -287,18 +274,31 @@ class ProgramBuilder {
 
   // Initializes the kernels of all functions from `first` on, except late ones.
   Status InitFrom(size_t first) {
+    if (first == program_.codes_.size()) return {};
+    const std::set<const plan::Code*> called = Program::CalledBy(*program_.codes_[first]);
     for (size_t c = first; c < program_.codes_.size(); ++c) {
       plan::Code& code = *program_.codes_[c];
       if (program_.late_.contains(&code)) continue;
-      for (size_t i = 0; i < code.units.size(); ++i) {
-        plan::Unit& unit = code.units[i];
-        if (!unit.kernel || !FBX_HAS(unit.kernel.kernel, init)) continue;
-        const Node& node = *code.function->nodes[i];
-        view_.Show(*code.function, node);
-        FUSEBOX_TRY(Init(unit, *code.function, node, view_, calls_, files_).At([&] {
-          return fmt::format("function {}: {}", code.name(), code.Describe(i));
-        }));
-      }
+      Status ready = InitAll(*program_.registry_, code, view_, calls_, files_);
+      if (ready) continue;
+      if (called.contains(&code)) return ready;  // else it may never run
+      program_.late_.emplace(&code, std::make_unique<Program::Late>()).first->second->status = ready;
+    }
+    return {};
+  }
+
+  static Status InitAll(Registry& registry, plan::Code& code, NodeView& view, HostCalls& calls,
+                        FileViews& files) {
+    for (size_t i = 0; i < code.units.size(); ++i) {
+      plan::Unit& unit = code.units[i];
+      const Node& node = *code.function->nodes[i];
+      const auto place = [&] { return fmt::format("function {}: {}", code.name(), code.Describe(i)); };
+      // Only the delegate could run it, and it declined.
+      const bool nobody = unit.only_infers || (!unit.kernel && unit.callees.empty() && !Has(node.op, kHost));
+      const bool has_init = unit.kernel && FBX_HAS(unit.kernel.kernel, init);
+      if (nobody || has_init) view.Show(*code.function, node);
+      if (nobody) FUSEBOX_TRY(ChooseKernel(registry, *code.function, node, view).At(place));
+      if (has_init) FUSEBOX_TRY(Init(unit, *code.function, node, view, calls, files).At(place));
     }
     return {};
   }
@@ -391,7 +391,8 @@ Status Program::EnsureInitialized(const plan::Code& code) const {
   const auto found = late_.find(&code);
   if (found == late_.end()) return {};
   Late& late = *found->second;
-  std::call_once(late.once, [&] { late.status = ProgramBuilder::Init(*this, *late.code); });
+  if (late.code != nullptr)
+    std::call_once(late.once, [&] { late.status = ProgramBuilder::Init(*this, *late.code); });
   return late.status;
 }
 

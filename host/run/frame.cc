@@ -124,10 +124,8 @@ Result<Frame::Plan*> Frame::FindPlan(std::vector<std::unique_ptr<Plan>>& plans, 
     std::rotate(found, found + 1, plans.end());
     return plans.back().get();
   }
-  if (plans.size() >= kPlansKept) {
-    plans.erase(plans.begin());
-    for (const auto& level : levels_) level->bound = nullptr;
-  }
+  if (plans.size() >= kPlansKept) plans.erase(plans.begin());
+  Unbind();
   TraceSpan span("plan");
   span.Arg("function", code_.name());
   FUSEBOX_TRY(runner_.program_.EnsureInitialized(code_));
@@ -160,6 +158,11 @@ Result<Frame::Plan*> Frame::FindPlan(std::vector<std::unique_ptr<Plan>>& plans, 
   return plans.back().get();
 }
 
+// After changes of types in the view, by planning or for another plan.
+void Frame::Unbind() {
+  for (const auto& level : levels_) level->bound = nullptr;
+}
+
 Result<Frame::Plan*> Frame::FirstPlan(std::span<const fbx_tensor* const> inputs) {
   FUSEBOX_TRY(Usable());
   FUSEBOX_TRY(BindInputs(inputs));
@@ -169,7 +172,7 @@ Result<Frame::Plan*> Frame::FirstPlan(std::span<const fbx_tensor* const> inputs)
 
 Result<std::vector<Type>> Frame::PlanOnce(std::span<const fbx_tensor* const> inputs) {
   FUSEBOX_ASSIGN(Plan * plan, FirstPlan(inputs));
-  for (const auto& level : levels_) level->bound = nullptr;
+  Unbind();
   BindTypes(*plan->segment);
   std::vector<Type> types;
   types.reserve(function_.outputs.size());
@@ -185,19 +188,21 @@ Status Frame::Prepare(std::span<const fbx_tensor* const> inputs, std::set<const 
   FUSEBOX_ASSIGN(Plan * plan, FirstPlan(inputs));
   if (levels_.empty()) levels_.push_back(std::make_unique<Level>());
   levels_[0]->arena.Reserve(plan->segment->arena_bytes);
-  for (const auto& level : levels_) level->bound = nullptr;  // planning has set other types in the view
   if (!done.insert(plan).second) return {};
+  Unbind();
+  BindTypes(*plan->segment);
   for (const plan::Step& step : plan->segment->steps) {
     HostNode& host = host_nodes_[step.node];
     const Node& node = *function_.nodes[step.node];
     if (code_.units[step.node].part >= 0 && step.part < 0) BodyOf(step.node);
     if (host.callees.empty() || node.is(Op::kCallOnce)) continue;
     const fbx_node& abi = view_.node(step.node).abi;
-    const size_t first = node.is(Op::kIf) && !code_.units[step.node].runs_body ? 1 : 0;
-    for (Frame* callee : host.callees) {
-      FUSEBOX_TRY(callee->Prepare({abi.operands + first, abi.operand_count - first}, done).At([&] {
-        return code_.Describe(step.node);
-      }));
+    const plan::Unit& unit = code_.units[step.node];
+    const size_t first = node.is(Op::kIf) && !unit.runs_body ? 1 : 0;
+    const size_t always = unit.part < 0 ? unit.always_called(node).size() : 1;
+    for (size_t i = 0; i < host.callees.size(); ++i) {
+      Status prepared = host.callees[i]->Prepare({abi.operands + first, abi.operand_count - first}, done);
+      if (!prepared && i < always) return std::move(prepared).At([&] { return code_.Describe(step.node); });
     }
   }
   return {};

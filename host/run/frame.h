@@ -86,6 +86,7 @@ class Frame final : public Resizer {
   Result<Plan*> FindPlan(std::vector<std::unique_ptr<Plan>>& plans, size_t begin);
   Status Bind(size_t level, plan::Segment& segment, std::span<const Out> outputs);
   void BindTypes(plan::Segment& segment);
+  void Unbind();
   Status BindOutput(const plan::Place& place, std::span<const Out> outputs);
   Status RunSteps(plan::Segment& segment);
   Status RunStep(plan::Step& step);

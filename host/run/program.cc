@@ -47,6 +47,18 @@ std::vector<size_t> Program::PartsOf(const plan::Code& entry) const {
   return parts;
 }
 
+std::set<const plan::Code*> Program::CalledBy(const plan::Code& code) {
+  std::set<const plan::Code*> called;
+  const auto visit = [&](const auto& self, const plan::Code& caller) -> void {
+    if (!called.insert(&caller).second) return;
+    for (size_t i = 0; i < caller.units.size(); ++i)
+      for (const plan::Code* callee : caller.units[i].always_called(*caller.function->nodes[i]))
+        self(self, *callee);
+  };
+  visit(visit, code);
+  return called;
+}
+
 // The placement of one node of the module, from its unit in the program.
 Placement Program::PlacementOf(const plan::Code& code, size_t index, const Function& function,
                                size_t number) const {

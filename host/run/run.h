@@ -78,7 +78,8 @@ class Program {
   std::span<const std::unique_ptr<plan::Code>> codes() const { return codes_; }
 
  private:
-  // Kernels initialized on demand: of a function that runs only if a delegate declines.
+  // Kernels initialized on demand: of a function that runs only if a delegate declines. Also of a branch or
+  // a loop's body without `code`, whose kernels cannot be initialized: `status` ends a run that needs it.
   struct Late {
     std::once_flag once;
     plan::Code* code = nullptr;
@@ -93,6 +94,7 @@ class Program {
   Program(const Module& module, std::shared_ptr<Registry> registry, const Delegation& delegates)
       : module_(module), registry_(std::move(registry)), options_(delegates.options) {}
   friend class ProgramBuilder;
+  static std::set<const plan::Code*> CalledBy(const plan::Code&);  // whenever it runs; itself included
   static void FreeInstances(std::span<const std::unique_ptr<plan::Code>>);
   Placement PlacementOf(const plan::Code&, size_t unit, const Function&, size_t node) const;
   void AddPlacements(const plan::Code&, const delegate::Session*, std::vector<Placement>&) const;

@@ -133,6 +133,35 @@ TEST(Infer, ALoopThatKeepsItsTypesTellsThemToItsCondition) {
   EXPECT_EQ(f.value(f.outputs[0]).type, F32({4}));
 }
 
+// A branch and the body of a loop that reshape 3 elements to 2 rows of 2: neither may ever run.
+TEST(Infer, ABranchOrALoopsBodyMayContradictItsTypes) {
+  for (const bool loop : {false, true}) {
+    Module module;
+    Function& f = module.Add("main");
+    Function& bad = module.Add("bad");
+    const ValueId rows = bad.AddConst<int32_t>(DType::kI32, {2}, {2, 2});
+    bad.outputs = bad.AddNode(Op::kReshape, {bad.AddInput(F32({3})), rows}, {F32({2, 2})}).results;
+    Function& other = module.Add("other");
+    const ValueId input = other.AddInput(F32({3}));
+    const Type flag{DType::kBool, Shape::Scalar()};
+    if (loop) other.outputs = {other.AddConst<uint8_t>(DType::kBool, Shape::Scalar(), {0})};
+    else other.outputs = other.AddNode(Op::kRelu, {input}, {F32({3})}).results;
+    const ValueId x = f.AddInput(F32({3}));
+    if (loop) {
+      f.outputs = f.AddNode(Op::kWhile, {x}, {{DType::kF32, Shape()}},
+                            Ref("cond_subgraph_index", "other", "body_subgraph_index", "bad"))
+                      .results;
+    } else {
+      f.outputs = f.AddNode(Op::kIf, {f.AddInput(flag), x}, {{DType::kF32, Shape()}},
+                            Ref("then_subgraph_index", "bad", "else_subgraph_index", "other"))
+                      .results;
+    }
+    const Status status = InferTypes(*BuiltIn(), module, f);
+    ASSERT_TRUE(status) << status.error().message;
+    EXPECT_FALSE(f.value(f.outputs[0]).type.shape.ranked());
+  }
+}
+
 TEST(Fold, ReplacesConstantChainsAndShapes) {
   Module module;
   Function& f = module.Add("main");

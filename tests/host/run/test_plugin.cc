@@ -119,6 +119,21 @@ struct Fail {
   void invoke(const Node&) const { throw Error{FBX_INVALID, "no luck today"}; }
 };
 
+// Accepts two elements only, and copies them.
+struct Pair {
+  static constexpr std::string_view custom = "test.pair";
+  static void infer(const Node& n, Infer& out) {
+    if (n.in(0).rank() == 1 && n.in(0).dim(0) >= 0 && n.in(0).dim(0) != 2)
+      throw Error{FBX_INVALID, "not a pair"};
+    out.like(0, n.in(0));
+  }
+  void invoke(const Node& n) const {
+    const auto x = n.in(0).values<float>();
+    if (x.size() != 2) throw Error{FBX_INTERNAL, "the operand has another shape than planned"};
+    std::ranges::copy(x, n.out(0).data<float>());
+  }
+};
+
 struct Unsized {
   static constexpr std::string_view custom = "test.unsized";
   static void infer(const Node&, Infer& out) { out.set(0, FBX_I64, {-1}); }
@@ -163,7 +178,7 @@ struct Made {
 constexpr const fbx_kernel* kKernels[] = {
     &kernel_of<Twice>,   &kernel_of<InPlace>,    &kernel_of<NonZero>,  &kernel_of<Iota>, &kernel_of<Append>,
     &kernel_of<Shorter>, &kernel_of<Count>,      &kernel_of<Parallel>, &kernel_of<Fail>, &kernel_of<Unsized>,
-    &kernel_of<Rnn>,     &kernel_of<Dequantize>, &kernel_of<Made>};
+    &kernel_of<Rnn>,     &kernel_of<Dequantize>, &kernel_of<Made>,     &kernel_of<Pair>};
 constexpr fbx_plugin kPlugin =
     detail::make_plugin("test.plugin", "1.0.0", nullptr, 0, kKernels, std::size(kKernels));
 
