@@ -2,17 +2,20 @@
 #include <algorithm>
 #include <set>
 
+#include "host/base/log.h"
 #include "host/tflite/file.h"
 
 namespace fusebox::tflite {
 namespace {
 
-// One name per input (or output) of the function, in its order.
-Result<std::vector<std::string>> SignatureNames(const flatbuffers::Vector<Offset<format::TensorMap>>* maps,
-                                                const flatbuffers::Vector<int32_t>* tensors,
-                                                const format::SubGraph& graph, const char* what) {
+// One name per input (or output) of the function, in its order. Names of other tensors are ignored, as in
+// TFLite.
+std::vector<std::string> SignatureNames(const flatbuffers::Vector<Offset<format::TensorMap>>* maps,
+                                        const flatbuffers::Vector<int32_t>* tensors,
+                                        const format::SubGraph& graph, const std::string& what) {
   std::vector<std::string> names(SizeOf(tensors));
   std::vector<char> named(names.size());
+  bool warned = false;
   for (size_t m = 0; m < SizeOf(maps); ++m) {
     const format::TensorMap& map = *maps->Get(static_cast<unsigned>(m));
     bool found = false;
@@ -23,10 +26,11 @@ Result<std::vector<std::string>> SignatureNames(const flatbuffers::Vector<Offset
       named[i] = 1;
       found = true;
     }
-    if (!found) {
-      return Invalid(std::string(what) + " \"" + TextOf(map.name()) + "\": tensor " +
-                     std::to_string(map.tensor_index()) + " is not an " + what + " of its subgraph");
+    if (!found && !warned) {
+      Log("tflite").warn("{} \"{}\" is ignored: tensor {} is not among those of the subgraph", what,
+                         TextOf(map.name()), map.tensor_index());
     }
+    warned = warned || !found;
   }
   for (size_t i = 0; i < names.size(); ++i) {
     if (named[i]) continue;
@@ -67,10 +71,9 @@ Status ReadSignatures(const File& file, Module& module) {
     }
     signature.function = file.function_names[source.subgraph_index()];
     const format::SubGraph& graph = *file.model.subgraphs()->Get(source.subgraph_index());
-    FUSEBOX_ASSIGN(signature.input_names,
-                   SignatureNames(source.inputs(), graph.inputs(), graph, "input").At(place));
-    FUSEBOX_ASSIGN(signature.output_names,
-                   SignatureNames(source.outputs(), graph.outputs(), graph, "output").At(place));
+    const std::string subject = (module.source.empty() ? "" : module.source + ": ") + place;
+    signature.input_names = SignatureNames(source.inputs(), graph.inputs(), graph, subject + ": input");
+    signature.output_names = SignatureNames(source.outputs(), graph.outputs(), graph, subject + ": output");
   }
   return {};
 }
