@@ -2,6 +2,7 @@
 #include "plugins/signal/fft.h"
 
 #include <cmath>
+#include <concepts>
 #include <limits>
 #include <numbers>
 #include <type_traits>
@@ -36,17 +37,17 @@ struct Fixed {
   static T Unit(double x) { return static_cast<T>(std::floor(0.5 + static_cast<double>(kOne) * x)); }
 };
 
-template <>
-struct Fixed<float> {
-  using Bits = float;
-  static float Plus(float a, float b) { return a + b; }
-  static float Minus(float a, float b) { return a - b; }
-  static float Product(float a, float b) { return a * b; }
-  static float Rounded(float product) { return product; }
-  static float Divided(float x, int) { return x; }
-  static float HalfOfSum(float a, float b) { return (a + b) * 0.5F; }
-  static float HalfOfDifference(float a, float b) { return (a - b) * 0.5F; }
-  static float Unit(double x) { return static_cast<float>(x); }
+template <std::floating_point T>
+struct Fixed<T> {
+  using Bits = T;
+  static T Plus(T a, T b) { return a + b; }
+  static T Minus(T a, T b) { return a - b; }
+  static T Product(T a, T b) { return a * b; }
+  static T Rounded(T product) { return product; }
+  static T Divided(T x, int) { return x; }
+  static T HalfOfSum(T a, T b) { return (a + b) * T(0.5); }
+  static T HalfOfDifference(T a, T b) { return (a - b) * T(0.5); }
+  static T Unit(double x) { return static_cast<T>(x); }
 };
 
 template <class T>
@@ -163,5 +164,6 @@ void RealFft<T>::Inverse(const Complex<T>* in, Complex<T>* work, T* out) const {
 template class RealFft<int16_t>;
 template class RealFft<int32_t>;
 template class RealFft<float>;
+template class RealFft<double>;
 
 }  // namespace fusebox::signal

@@ -14,7 +14,7 @@ struct Complex {
   T real, imaginary;
 };
 
-// T is int16_t, int32_t (scaled by 1 / length) or float (not scaled).
+// T is int16_t, int32_t (scaled by 1 / length), float or double (not scaled).
 template <class T>
 class RealFft {
  public:
@@ -38,5 +38,6 @@ class RealFft {
 extern template class RealFft<int16_t>;
 extern template class RealFft<int32_t>;
 extern template class RealFft<float>;
+extern template class RealFft<double>;
 
 }  // namespace fusebox::signal

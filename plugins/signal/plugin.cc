@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fusebox/plugin.hpp>
 
+#include "plugins/signal/audio.h"
 #include "plugins/signal/filter_bank.h"
 #include "plugins/signal/spectrum.h"
 #include "plugins/signal/stream.h"
@@ -10,4 +11,4 @@ FUSEBOX_PLUGIN("fusebox.signal", "1.0.0", fusebox::signal::Window, fusebox::sign
                fusebox::signal::FilterBank, fusebox::signal::FilterBankSquareRoot,
                fusebox::signal::SpectralSubtraction, fusebox::signal::Pcan, fusebox::signal::FilterBankLog,
                fusebox::signal::Framer, fusebox::signal::OverlapAdd, fusebox::signal::Stacker,
-               fusebox::signal::Delay)
+               fusebox::signal::Delay, fusebox::signal::AudioSpectrogram, fusebox::signal::Mfcc)
