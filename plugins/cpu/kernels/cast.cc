@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // CAST between numbers. Float to integer truncates and saturates, NaN becomes 0; integer to integer wraps; to
-// bool, nonzero is true.
+// bool, nonzero is true. Floats of 16 bits are cast as f32, and integers of 4 bits are read as 8.
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
 #include <type_traits>
@@ -42,13 +44,52 @@ struct Half {
   }
 };
 
+// The upper half of a float.
+struct Brain {
+  uint16_t bits;
+
+  static Brain From(float x) {
+    const uint32_t u = std::bit_cast<uint32_t>(x);
+    if (x != x) return {static_cast<uint16_t>(u >> 16 | 0x40u)};
+    return {static_cast<uint16_t>((u + 0x7fffu + (u >> 16 & 1u)) >> 16)};  // ties to even
+  }
+  float ToFloat() const { return std::bit_cast<float>(uint32_t{bits} << 16); }
+};
+
+// The type by way of which a type is cast.
+fbx_dtype Wide(fbx_dtype dtype) {
+  switch (dtype) {
+    case FBX_F16:
+    case FBX_BF16: return FBX_F32;
+    case FBX_I4: return FBX_I8;
+    case FBX_U4: return FBX_U8;
+    default: return dtype;
+  }
+}
+
+// Elements `begin` on of a tensor, as Wide(dtype).
+void Widen(fbx_dtype dtype, const void* from, size_t begin, size_t count, void* to) {
+  const auto floats = [&]<class H>(const H* x) {
+    std::transform(x, x + count, static_cast<float*>(to), [](H h) { return h.ToFloat(); });
+  };
+  if (dtype == FBX_F16) return floats(static_cast<const Half*>(from) + begin);
+  if (dtype == FBX_BF16) return floats(static_cast<const Brain*>(from) + begin);
+  const int flip = dtype == FBX_I4 ? 8 : 0;  // the weight of the sign bit
+  for (size_t i = 0; i < count; ++i) {
+    const int pair = static_cast<const uint8_t*>(from)[(begin + i) / 2];
+    const int bits = (begin + i) % 2 != 0 ? pair >> 4 : pair & 15;
+    static_cast<uint8_t*>(to)[i] = static_cast<uint8_t>((bits ^ flip) - flip);
+  }
+}
+
+void Narrow(fbx_dtype dtype, const float* from, size_t count, void* to) {
+  if (dtype == FBX_F16) std::transform(from, from + count, static_cast<Half*>(to), Half::From);
+  else std::transform(from, from + count, static_cast<Brain*>(to), Brain::From);
+}
+
 template <class To, class From>
 FUSEBOX_INLINE inline To Convert(From x) {
-  if constexpr (std::is_same_v<From, Half>) {
-    return Convert<To>(x.ToFloat());
-  } else if constexpr (std::is_same_v<To, Half>) {
-    return Half::From(static_cast<float>(x));
-  } else if constexpr (std::is_same_v<To, bool>) {
+  if constexpr (std::is_same_v<To, bool>) {
     return x != From(0);
   } else if constexpr (std::is_floating_point_v<From> && sizeof(To) < sizeof(int32_t)) {
     // Through 32 bits, which vectors convert to.
@@ -67,23 +108,34 @@ FUSEBOX_INLINE inline To Convert(From x) {
   }
 }
 
-template <class F>
-void DispatchCast(fbx_dtype dtype, F&& f) {
-  if (dtype == FBX_F16) return f.template operator()<Half>();
-  if (dtype == FBX_BOOL) return f.template operator()<bool>();
-  Dispatch(kAllNumbers, dtype, f);
+constexpr Types<float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, bool>
+    kCastable;
+
+void ConvertAll(fbx_dtype from_dtype, const void* from, fbx_dtype to_dtype, void* to, size_t count) {
+  Dispatch(kCastable, from_dtype, [&]<class From>() {
+    Dispatch(kCastable, to_dtype, [&]<class To>() {
+      // Only usual pairs of types: the code of each is there twice.
+      constexpr bool kUsual = (std::is_same_v<From, float> && sizeof(To) <= 4) ||
+                              (std::is_same_v<To, float> && sizeof(From) <= 4);
+      const auto convert = [from, to, count]() FUSEBOX_INLINE {
+        const From* const x = static_cast<const From*>(from);  // stores of bytes may alias the captures
+        To* const y = static_cast<To*>(to);
+        for (size_t i = 0, n = count; i < n; ++i) y[i] = Convert<To>(x[i]);
+      };
+      if constexpr (kUsual) Vectorized(convert);
+      else Compactly(convert);
+    });
+  });
 }
 
 struct Cast {
   static constexpr std::string_view builtin = "CAST";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
-  static bool Does(fbx_dtype t) { return t == FBX_F16 || t == FBX_BOOL || Contains(kAllNumbers, t); }
-
   static void supports(const Node& n) {
-    if (!Does(n.in(0).dtype())) RejectDtype(n.in(0).dtype(), 0);
+    if (!Contains(kCastable, Wide(n.in(0).dtype()))) RejectDtype(n.in(0).dtype(), 0);
     const fbx_dtype to = Target(n);
-    if (!Does(to))
+    if (!Contains(kCastable, Wide(to)) || to == FBX_I4 || to == FBX_U4)
       throw Reject{"DTYPE", "a cast to " + std::string(dtype_name(to)) + " is unsupported", "result 0"};
   }
 
@@ -105,25 +157,29 @@ struct Cast {
   }
 
   void invoke(const Node& n) const {
+    const fbx_dtype from = n.in(0).dtype(), to = n.out(0).dtype(), near = Wide(from), far = Wide(to);
+    const auto* x = n.in(0).data<const std::byte>();
+    auto* y = n.out(0).data<std::byte>();
     const auto count = static_cast<size_t>(n.in(0).count());
-    DispatchCast(n.in(0).dtype(), [&]<class From>() {
-      DispatchCast(n.out(0).dtype(), [&]<class To>() {
-        const From* x = n.in(0).data<const From>();
-        To* y = n.out(0).data<To>();
-        // Only usual pairs of types: the code of each is there twice.
-        constexpr bool kUsual =
-            (std::is_same_v<From, float> && sizeof(To) <= 4 && !std::is_same_v<To, Half>) ||
-            (std::is_same_v<To, float> && sizeof(From) <= 4 && !std::is_same_v<From, Half>);
-        ParallelFor(n.host(), count, 16384, [&](size_t begin, size_t end, uint32_t) {
-          const auto convert = [x, y, begin, end]() FUSEBOX_INLINE {
-            const From* const from = x + begin;  // stores of bytes may alias the captures
-            To* const to = y + begin;
-            for (size_t i = 0, left = end - begin; i < left; ++i) to[i] = Convert<To>(from[i]);
-          };
-          if constexpr (kUsual) Vectorized(convert);
-          else Compactly(convert);
-        });
-      });
+    ParallelFor(n.host(), count, 16384, [&](size_t begin, size_t end, uint32_t) {
+      constexpr size_t kBlock = 256;
+      std::array<float, kBlock> read, written;
+      const size_t step = near == from && far == to ? end - begin : kBlock;
+      for (size_t i = begin, left; i < end; i += left) {
+        left = std::min(step, end - i);
+        const void* source = x + i * ElementSize(from);
+        void* const result = y + i * ElementSize(to);
+        if (near != from) {
+          Widen(from, x, i, left, read.data());
+          source = read.data();
+        }
+        if (far == to) {
+          ConvertAll(near, source, far, result, left);
+        } else {
+          ConvertAll(near, source, FBX_F32, written.data(), left);
+          Narrow(to, written.data(), left, result);
+        }
+      }
     });
   }
 };

@@ -168,6 +168,36 @@ const Suite kCasts("cast", [](Cases& c) {
   add("of half", F16Bits({7}, {0x3c00, 0x8000, 0x7bff, 0x0001, 0x03ff, 0xfc00, 0x7e00}),
       F32({7}, {1, -0.0f, 65504, 5.9604645e-8f, 6.097555e-5f, -kInf, kNan}));
   add("half to i32", F16Bits({1}, {0xc580}), I32({1}, {-5}));
+  const auto bits = [](fbx_dtype dtype, const std::vector<uint16_t>& values) {
+    Data d = F16Bits({static_cast<int64_t>(values.size())}, values);
+    d.dtype = dtype;
+    return d;
+  };
+  add("to bfloat16, ties to even",
+      F32({10}, {1, -2, 1.00390625f, 1.01171875f, 1.0039064f, 3.4e38f, -kInf, 1e-40f, -0.0f, kNan}),
+      bits(FBX_BF16, {0x3f80, 0xc000, 0x3f80, 0x3f82, 0x3f81, 0x7f80, 0xff80, 0x0001, 0x8000, 0x7fc0}));
+  add("of bfloat16", bits(FBX_BF16, {0x3f80, 0x8000, 0x7f7f, 0x0001, 0xff80, 0x7f81}),
+      F32({6}, {1, -0.0f, 3.3895314e38f, 9.1835e-41f, -kInf, kNan}));
+  add("bfloat16 to half", bits(FBX_BF16, {0x3f80, 0x7f80, 0xc000}), bits(FBX_F16, {0x3c00, 0x7c00, 0xc000}));
+  add("half to bfloat16", bits(FBX_F16, {0x3c01, 0x7c00, 0xc000}), bits(FBX_BF16, {0x3f80, 0x7f80, 0xc000}));
+  add("bfloat16 to bool", bits(FBX_BF16, {0x8000, 0x3f80}), Bool({2}, {false, true}));
+  add("bfloat16 to i32", bits(FBX_BF16, {0xc0b0, 0x7fc0}), I32({2}, {-5, 0}));
+  add("i64 to bfloat16", I64({2}, {-3, 257}), bits(FBX_BF16, {0xc040, 0x4380}));
+  add("f64 to bfloat16", F64({2}, {0.5, -1e300}), bits(FBX_BF16, {0x3f00, 0xff80}));
+  add("bfloat16 to f64", bits(FBX_BF16, {0x3f00}), F64({1}, {0.5}));
+  const int64_t many = 1027;  // several blocks and a part of one
+  add("many to bfloat16", F32({many}, {1.5f}), bits(FBX_BF16, std::vector<uint16_t>(many, 0x3fc0)));
+  add("many of bfloat16", bits(FBX_BF16, std::vector<uint16_t>(many, 0x3fc0)), F32({many}, {1.5f}));
+  const auto packed = [](fbx_dtype dtype) { return Data{dtype, {5}, {0x80, 0x17, 0x0f}}; };
+  add("of i4", packed(FBX_I4), I32({5}, {0, -8, 7, 1, -1}));
+  add("i4 to floats", packed(FBX_I4), F32({5}, {0, -8, 7, 1, -1}));
+  add("of u4", packed(FBX_U4), F32({5}, {0, 8, 7, 1, 15}));
+  c.push_back({.name = "to i4",
+               .op = "CAST",
+               .operands = {I32({2}, {1, 2})},
+               .attrs = To(FBX_I32, FBX_I4),
+               .results = {packed(FBX_I4)},
+               .refused = "a cast to i4 is unsupported"});
   c.push_back({.name = "no options: the result's own type",
                .op = "CAST",
                .operands = {F32({1}, {2.5f})},
