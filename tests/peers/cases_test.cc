@@ -33,6 +33,7 @@ const std::vector<Judged>& Ops() {
       {"FILL"},
       {"GATHER",
        {{"i16 indices, bool values", "stock takes i32 and i64"},
+        {"bools, of rows without elements", "LiteRT takes bools, TFLite 2.9 does not"},
         {"columns of strings", "stock takes lists of strings"}}},
       {"GATHER_ND"},
       {"HARD_SWISH",

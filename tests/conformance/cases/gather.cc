@@ -26,6 +26,14 @@ void AddGather(Cases& c) {
                {},
                {Bool({3}, {false, true, false})}});
   c.push_back({"no indices", "GATHER", {m, I32({0}, {0})}, {}, {F32({0, 2}, {0})}});
+  const Data bools = Bool({2}, {true, false});
+  c.push_back(
+      {"bools, of rows without elements", "GATHER", {F32({3, 0}, {0}), bools}, {}, {F32({2, 0}, {0})}});
+  c.push_back({.name = "bools",
+               .op = "GATHER",
+               .operands = {m, bools},
+               .results = {F32({2, 2}, {0})},
+               .error = "bools are no indices"});
   c.push_back({"in batches",
                "GATHER",
                {Iota<float>({2, 3}), I32({2, 2}, {2, 0, 1, 1})},
