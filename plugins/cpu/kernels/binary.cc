@@ -77,14 +77,13 @@ struct Div {
     return Quotient(a, b);
   }
 };
-// For NaN and x, the result is x or NaN depending on operand order, like the reference's comparison.
 struct Maximum {
   static constexpr std::string_view kName = "MAXIMUM";
   static constexpr auto kTypes = kAllNumbers;
   static constexpr bool kActivates = false, kDivides = false;
   template <class T>
   FUSEBOX_INLINE static T Apply(T a, T b) {
-    return a > b ? a : b;
+    return LargerOf(a, b);
   }
 };
 struct Minimum {
@@ -93,7 +92,7 @@ struct Minimum {
   static constexpr bool kActivates = false, kDivides = false;
   template <class T>
   FUSEBOX_INLINE static T Apply(T a, T b) {
-    return a < b ? a : b;
+    return SmallerOf(a, b);
   }
 };
 struct SquaredDifference {

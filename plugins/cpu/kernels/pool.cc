@@ -6,6 +6,7 @@
 
 #include "plugins/cpu/activation.h"
 #include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/extremes.h"
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/pool_code.h"
 #include "plugins/cpu/quant.h"
@@ -41,10 +42,10 @@ struct Max {
   template <class T>
   using Total = T;
   template <class T>
-  static constexpr T kStart = std::numeric_limits<T>::lowest();
+  static constexpr T kStart = kLowest<T>;
   template <class T>
   static T Join(T most, T x) {
-    return most < x ? x : most;
+    return LargerOf(x, most);
   }
   template <class T>
   static T Finish(T most, int64_t) {
@@ -79,7 +80,7 @@ struct Pool {
 
   static void supports(const Node& n) {
     if (Op::kOfQuantized && IsQuantized(n, 0)) {
-      RequireQuantizedMap(n);
+      RequireQuantized(n, 0);
       RequireSameQuant(n, 0);
       return RequireQuantizedActivation(n);
     }
@@ -123,7 +124,7 @@ struct Pool {
   };
 
   void RunQuantized(const Node& n) const {
-    const QuantizedRange range(activation_, n.out(0));
+    const QuantizedRange range(activation_, n.in(0));
     Dispatch(kQuantized, n.in(0).dtype(), [&]<class T>() {
       const bool whole =
           range.lowest <= std::numeric_limits<T>::lowest() && range.highest >= std::numeric_limits<T>::max();

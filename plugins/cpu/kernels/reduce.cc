@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/extremes.h"
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/quant.h"
 #include "plugins/cpu/quantized_reduce.h"
@@ -76,7 +77,6 @@ struct Prod {
   }
 };
 
-// NaN never wins a comparison.
 struct ReduceMax {
   static constexpr std::string_view kName = "REDUCE_MAX";
   static constexpr auto kTypes = kAllNumbers;
@@ -84,11 +84,11 @@ struct ReduceMax {
   using Total = T;
   template <class T>
   static constexpr T Start() {
-    return std::numeric_limits<T>::lowest();
+    return kLowest<T>;
   }
   template <class T>
   FUSEBOX_INLINE static T Join(T a, T x) {
-    return x > a ? x : a;
+    return LargerOf(x, a);
   }
   template <class T, class A>
   static T Finish(A total, int64_t) {
@@ -100,11 +100,11 @@ struct ReduceMin : ReduceMax {
   static constexpr std::string_view kName = "REDUCE_MIN";
   template <class T>
   static constexpr T Start() {
-    return std::numeric_limits<T>::max();
+    return kHighest<T>;
   }
   template <class T>
   FUSEBOX_INLINE static T Join(T a, T x) {
-    return x < a ? x : a;
+    return SmallerOf(x, a);
   }
 };
 
@@ -151,9 +151,9 @@ struct Reduce {
 
   static void supports(const Node& n) {
     if ((kSums || kMultiplies || kSelects) && IsQuantized(n, 0)) {
-      RequireQuantizedMap(n);
-      if (kSelects) RequireSameQuant(n, 0);
-      return;
+      if (!kSelects) return RequireQuantizedMap(n);
+      RequireQuantized(n, 0);
+      return RequireSameQuant(n, 0);
     }
     RequireDtype(n, 0, Op::kTypes);
     if (n.out_count() > 0 && IsQuantized(n.out(0)))

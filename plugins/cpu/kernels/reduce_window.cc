@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/extremes.h"
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/shape.h"
 
@@ -77,8 +78,8 @@ struct ReduceWindow {
       if (function == "ADD") return Run<T>(n, dims, [](T a, T b) { return static_cast<T>(W(a) + W(b)); });
       if (function == "MUL")
         return Run<T>(n, dims, [](T a, T b) { return static_cast<T>(1u * W(a) * W(b)); });
-      if (function == "MINIMUM") return Run<T>(n, dims, [](T a, T b) { return a != a || a < b ? a : b; });
-      Run<T>(n, dims, [](T a, T b) { return a != a || a > b ? a : b; });
+      if (function == "MINIMUM") return Run<T>(n, dims, [](T a, T b) { return SmallerOf(a, b); });
+      Run<T>(n, dims, [](T a, T b) { return LargerOf(a, b); });
     });
   }
 

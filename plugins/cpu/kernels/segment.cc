@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/extremes.h"
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/shape.h"
 
@@ -41,7 +42,7 @@ struct Most {
   static constexpr T kStart = std::numeric_limits<T>::lowest();
   template <class T>
   static T Join(T a, T b) {
-    return a < b ? b : a;
+    return LargerOf(b, a);
   }
 };
 struct Least {
@@ -50,7 +51,7 @@ struct Least {
   static constexpr T kStart = std::numeric_limits<T>::max();
   template <class T>
   static T Join(T a, T b) {
-    return b < a ? b : a;
+    return SmallerOf(b, a);
   }
 };
 

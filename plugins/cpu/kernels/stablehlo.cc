@@ -37,8 +37,8 @@ FUSEBOX_CPU_STABLEHLO(Plus, "STABLEHLO_ADD", kAllNumbers, false,
 // Without 1u, 16-bit products would be signed ints.
 FUSEBOX_CPU_STABLEHLO(Times, "STABLEHLO_MULTIPLY", kAllNumbers, false,
                       static_cast<T>(1u * static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b)))
-FUSEBOX_CPU_STABLEHLO(Larger, "STABLEHLO_MAXIMUM", kAllNumbers, true, a != a || a > b ? a : b)
-FUSEBOX_CPU_STABLEHLO(Smaller, "STABLEHLO_MINIMUM", kAllNumbers, true, a != a || a < b ? a : b)
+FUSEBOX_CPU_STABLEHLO(Larger, "STABLEHLO_MAXIMUM", kAllNumbers, true, LargerOf(a, b))
+FUSEBOX_CPU_STABLEHLO(Smaller, "STABLEHLO_MINIMUM", kAllNumbers, true, SmallerOf(a, b))
 FUSEBOX_CPU_STABLEHLO(Both, "STABLEHLO_AND", kBitTypes, false, static_cast<T>(a& b))
 // Negative and large counts yield 0.
 FUSEBOX_CPU_STABLEHLO(ShiftLeft, "STABLEHLO_SHIFT_LEFT", kIntegers, false,

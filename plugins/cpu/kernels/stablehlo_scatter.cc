@@ -5,6 +5,7 @@
 #include <array>
 #include <type_traits>
 
+#include "plugins/cpu/extremes.h"
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
 
@@ -179,8 +180,8 @@ struct StablehloScatter {
                                             std::type_identity<T>>::type;
       if (function == "ADD") return Run<T>(n, [](T a, T b) { return static_cast<T>(W(a) + W(b)); });
       if (function == "MUL") return Run<T>(n, [](T a, T b) { return static_cast<T>(1u * W(a) * W(b)); });
-      if (function == "MINIMUM") return Run<T>(n, [](T a, T b) { return a != a || a < b ? a : b; });
-      Run<T>(n, [](T a, T b) { return a != a || a > b ? a : b; });
+      if (function == "MINIMUM") return Run<T>(n, [](T a, T b) { return SmallerOf(a, b); });
+      Run<T>(n, [](T a, T b) { return LargerOf(a, b); });
     });
   }
 

@@ -130,13 +130,13 @@ struct Round {
   }
 };
 
-// The sign of NaN is 0, as in the reference: NaN is neither above nor below zero.
 struct Sign {
   static constexpr std::string_view kName = "SIGN";
   static constexpr auto kTypes = kNumbers;
   template <class T>
   FUSEBOX_INLINE static T Apply(T x) {
-    return static_cast<T>(x > 0) - static_cast<T>(x < 0);
+    const T sign = static_cast<T>(x > 0) - static_cast<T>(x < 0);
+    return x != x ? x : sign;
   }
 };
 

@@ -110,8 +110,8 @@ const Suite kArithmetic("binary", [](Cases& c) {
   F(c, "SUB", {1, -2, kInf, kInf}, {0.5f, 5, 1, kInf}, {0.5f, -7, kInf, kNaN});
   F(c, "MUL", {3, -2, kInf, 0}, {0.5f, 5, 0, 7}, {1.5f, -10, kNaN, 0});
   F(c, "DIV", {3, -2, 1, 0}, {2, 4, 0, 0}, {1.5f, -0.5f, kInf, kNaN});
-  F(c, "MAXIMUM", {3, -2, kInf, kNaN, 1}, {2, 4, 0, 5, kNaN}, {3, 4, kInf, 5, kNaN});
-  F(c, "MINIMUM", {3, -2, kInf, kNaN, 1}, {2, 4, 0, 5, kNaN}, {2, -2, 0, 5, kNaN});
+  F(c, "MAXIMUM", {3, -2, kInf, -kInf, 1}, {2, 4, 0, 5, -kInf}, {3, 4, kInf, 5, 1});
+  F(c, "MINIMUM", {3, -2, kInf, -kInf, 1}, {2, 4, 0, 5, kInf}, {2, -2, 0, -kInf, 1});
   F(c, "SQUARED_DIFFERENCE", {3, -2, 0.5f}, {5, 1, 0.25f}, {4, 9, 0.0625f});
   F(c, "FLOOR_DIV", {7, -7, 7, -7, 1}, {2, 2, -2, -2, 0}, {3, -4, -4, 3, kInf});
   F(c, "FLOOR_MOD", {7, -7, 7, -7, 5.5f, 6}, {3, 3, -3, -3, 2, 3}, {1, 2, -2, -1, 1.5f, 0});

@@ -7,7 +7,7 @@
 namespace fusebox::conformance {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 // The definition, in double: every input element goes to the result element that its kept indices name.
 void Reduces(Cases& c, const char* op, std::vector<int64_t> dims, std::vector<int32_t> axes, bool keep) {
@@ -129,14 +129,6 @@ const Suite kReduce("reduce", [](Cases& c) {
                .op = "SUM",
                .operands = {I32({2}, {2147483647, 1}), zeroth},
                .results = {I32({}, {-2147483647 - 1})}});
-  c.push_back({.name = "NaN loses",
-               .op = "REDUCE_MAX",
-               .operands = {F32({3}, {kNaN, -2, kNaN}), zeroth},
-               .results = {F32({}, {-2})}});
-  c.push_back({.name = "NaN loses",
-               .op = "REDUCE_MIN",
-               .operands = {F32({3}, {kNaN, kInf, 4}), zeroth},
-               .results = {F32({}, {4})}});
   const Data b = Bool({2, 3}, {true, false, true, false, false, false}),
              t = Bool({2, 2}, {true, true, true, false});
   c.push_back({.name = "rows",

@@ -91,7 +91,7 @@ const Suite kUnary("unary", [](Cases& c) {
   Add(c, "FLOOR", {-1.5f, -1, -0.25f, 0, 0.75f, 2.5f, -kInf, kNaN}, [](long double x) { return floorl(x); });
   Add(c, "CEIL", {-1.5f, -1, -0.25f, 0, 0.75f, 2.5f, kInf, kNaN}, [](long double x) { return ceill(x); });
   Add(c, "SIGN", {-3, 0, 0.5f, -0.0f, kInf, -kInf, kNaN},
-      [](long double x) { return static_cast<long double>((x > 0) - (x < 0)); });
+      [](long double x) { return std::isnan(x) ? x : static_cast<long double>((x > 0) - (x < 0)); });
   Add(c, "ROUND", {-2.5f, -1.5f, -0.5f, 0.5f, 1.5f, 2.5f, 2.51f, 0.49f, kInf, kNaN}, [](long double x) {
     const long double down = floorl(x), rest = x - down;
     if (rest != 0.5L) return rest < 0.5L || std::isinf(x) ? down : down + 1;
