@@ -21,10 +21,10 @@ FUSEBOX_INLINE inline T SmallerOf(T a, T b) {
 // The maximum and the minimum of no elements.
 template <class T>
 constexpr T kLowest = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
-                                                            : std::numeric_limits<T>::lowest();
+                                                           : std::numeric_limits<T>::lowest();
 template <class T>
-constexpr T kHighest = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
-                                                             : std::numeric_limits<T>::max();
+constexpr T kHighest =
+    std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
 
 // Result 0 is the larger or the smaller element of operands 0 and 1, which have the same integer type. The
 // loops exist once.

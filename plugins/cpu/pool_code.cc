@@ -71,7 +71,8 @@ void MaxFloats(const PoolWindow& w) {
   const hn::CappedTag<float, 16> d;
   Pool(
       d, w, hn::Set(d, -std::numeric_limits<float>::infinity()),
-      [](auto most, auto x) HWY_ATTR { return hn::IfThenElse(hn::Or(hn::Lt(most, x), hn::IsNaN(x)), x, most); },
+      [](auto most, auto x)
+          HWY_ATTR { return hn::IfThenElse(hn::Or(hn::Lt(most, x), hn::IsNaN(x)), x, most); },
       [](auto most) HWY_ATTR { return most; });
 }
 

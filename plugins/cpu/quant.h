@@ -103,12 +103,12 @@ inline void RequireQuantizedResult(const Node& n, uint32_t operand) {
                  "result 0"};
 }
 
-// For supports: result 0 has the same quantization as the operand.
+// For supports: result 0 has the same quantization as the operand. Without a scale, it has the operand's, as
+// in TFLite.
 inline void RequireSameQuant(const Node& n, uint32_t operand) {
-  if (n.out_count() == 0 || !IsQuantized(n.out(0)))
-    throw Reject{"QUANT", std::string(dtype_name(n.in(operand).dtype())) + " to a result without a scale",
-                 "result 0"};
-  if (!SameQuant(n.in(operand).quant(), n.out(0).quant()))
+  if (n.out_count() == 0 || n.out(0).dtype() != n.in(operand).dtype())
+    throw Reject{"DTYPE", "the result is not " + std::string(dtype_name(n.in(operand).dtype())), "result 0"};
+  if (IsQuantized(n.out(0)) && !SameQuant(n.in(operand).quant(), n.out(0).quant()))
     throw Reject{"QUANT", "the result has a different scale", "operand " + std::to_string(operand)};
 }
 

@@ -5,10 +5,16 @@
 #include "plugins/cpu/extremes.h"
 
 namespace fusebox::cpu {
+namespace {
+
+bool Selects(QuantizedOp op) { return op == QuantizedOp::kMaximum || op == QuantizedOp::kMinimum; }
+
+}  // namespace
 
 // Sums: both operands are scaled to a common scale with `shift_` extra bits, as many as in TFLite, so that
 // the rounding is equal.
 QuantizedBinary::QuantizedBinary(const Node& n, QuantizedOp op, Activation activation) : op_(op) {
+  if (Selects(op)) return;
   const Affine x = AffineOf(n.in(0)), y = AffineOf(n.in(1)), z = AffineOf(n.out(0));
   const QuantizedRange range(activation, n.out(0));
   lowest_ = range.lowest, highest_ = range.highest;
@@ -36,12 +42,14 @@ QuantizedBinary::QuantizedBinary(const Node& n, QuantizedOp op, Activation activ
 void QuantizedBinary::Supports(const Node& n, QuantizedOp op) {
   RequireQuantized(n, 0);
   RequireQuantized(n, 1);
-  RequireQuantizedResult(n, 0);
-  const bool selects = op == QuantizedOp::kMaximum || op == QuantizedOp::kMinimum;
-  if (selects) {
+  if (Selects(op)) {
     RequireSameQuant(n, 0);
-    return RequireSameQuant(n, 1);
+    RequireSameQuant(n, 1);
+    if (!SameQuant(n.in(0).quant(), n.in(1).quant()))
+      throw Reject{"QUANT", "the operands have different scales", "operand 1"};
+    return;
   }
+  RequireQuantizedResult(n, 0);
   RequireNoZeroPoint(n.in(0), "operand 0");
   RequireNoZeroPoint(n.in(1), "operand 1");
   RequireQuantizedActivation(n);
@@ -116,8 +124,7 @@ void QuantizedBinary::Divide(const Node& n, const BroadcastPlan& plan) const {
 }
 
 void QuantizedBinary::Run(const Node& n, const BroadcastPlan& plan) const {
-  if (op_ == QuantizedOp::kMaximum || op_ == QuantizedOp::kMinimum)
-    return RunIntegerExtremes(n, plan, op_ == QuantizedOp::kMaximum);
+  if (Selects(op_)) return RunIntegerExtremes(n, plan, op_ == QuantizedOp::kMaximum);
   if (op_ == QuantizedOp::kDiv) return Divide(n, plan);
   if (n.in(0).dtype() == FBX_I16) return RunShorts(n, plan);
   RunBytes(n, plan);

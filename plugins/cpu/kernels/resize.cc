@@ -98,11 +98,9 @@ struct ResizeBilinear {
   static constexpr std::string_view builtin = "RESIZE_BILINEAR";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
   static void supports(const Node& n) {
-    if (IsQuantized(n, 0)) {
-      RequireQuantizedMap(n);
-      return RequireSameQuant(n, 0);
-    }
-    RequireDtype(n, 0, kFloats);
+    if (!IsQuantized(n, 0)) return RequireDtype(n, 0, kFloats);
+    RequireQuantized(n, 0);
+    RequireSameQuant(n, 0);
   }
   static void infer(const Node& n, Infer& out) {
     const Grid grid(n);

@@ -155,11 +155,6 @@ void AddResizes(Cases& c) {
                  .operands = {F32({1, 2, 1}, {0}), size},
                  .error = "expected rank 4, got 3"});
   }
-  c.push_back({.name = "quantized",
-               .op = "RESIZE_BILINEAR",
-               .operands = {I8({1, 1, 1, 1}, {0}).Quantized(1, 0), size},
-               .results = {I8({1, 2, 4, 1}, {0})},
-               .refused = "i8"});
 }
 
 const Suite kSuite("space", [](Cases& c) {
