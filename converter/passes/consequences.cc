@@ -47,7 +47,11 @@ class Flow {
     if (!known && unknown_.insert({&f, v}).second) grown_ = true;
   }
 
+  // A visit depends on the phase and on what is unknown by then.
   void Visit(const Function& f) {
+    const std::pair state(causes_, unknown_.size());
+    const auto [seen, fresh] = seen_.emplace(&f, state);
+    if (!fresh && std::exchange(seen->second, state) == state) return;
     for (const auto& node : f.nodes) {
       const bool reads = std::ranges::any_of(node->operands, [&](ValueId v) { return Has(f, v); });
       if (reads && problems_.contains(node.get()) && !hopeless_(*node)) follows_.insert(node.get());
@@ -81,6 +85,7 @@ class Flow {
   const std::function<bool(const Node&)>& hopeless_;
   std::set<std::pair<const Function*, ValueId>> unknown_;
   std::set<const Node*> follows_;
+  std::map<const Function*, std::pair<Causes, size_t>> seen_;
   Causes causes_ = kHopeless;
   bool grown_ = false;  // during this walk
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "converter/passes/pass.h"
+#include "host/graph/calls.h"
 #include "host/graph/rewriter.h"
 
 namespace fusebox::converter {
@@ -13,21 +14,16 @@ bool IsHandleOf(const Node* node, const std::string& variable) {
   return node && node->is(Op::kVarHandle) && node->attrs.str("shared_name", "") == variable;
 }
 
-bool Names(const Module& module, const Function& f, const std::string& variable) {
-  for (const auto& node : f.nodes) {
-    if (IsHandleOf(node.get(), variable)) return true;
-    for (const std::string& callee : References(*node))
-      if (Names(module, *module.Find(callee), variable)) return true;
-  }
-  return false;
+bool Names(const Function& f, const std::string& variable) {
+  return std::ranges::any_of(f.nodes, [&](const auto& node) { return IsHandleOf(node.get(), variable); });
 }
 
 // True if the body only reads the variable.
 bool OnlyReads(const Module& module, const Function& body, const std::string& variable) {
+  for (const Function* called : Reachable(module, References(body)))
+    if (Names(*called, variable)) return false;
   const Uses uses(body);
   for (const auto& node : body.nodes) {
-    for (const std::string& callee : References(*node))
-      if (Names(module, *module.Find(callee), variable)) return false;
     if (!IsHandleOf(node.get(), variable)) continue;
     for (const Uses::Reader& reader : uses.readers(node->results[0]))
       if (!reader.node || !reader.node->is(Op::kReadVariable)) return false;

@@ -1,63 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 // Afterwards there are no plain calls, and each loop, branch and composite has its own functions, which name
-// the variables they use. So later passes may transform one function at a time.
+// the variables they use. So later passes may transform one function at a time. Only if that takes many
+// copies, functions that do not depend on their callers stay shared.
+#include <algorithm>
+#include <functional>
+#include <map>
 #include <set>
 
 #include "converter/import/tables/composites.h"
 #include "converter/passes/pass.h"
+#include "host/graph/calls.h"
 
 namespace fusebox::converter {
 namespace {
 
+// Replaces nodes by the functions that `callee` returns for them (null: the node stays), innermost first.
 class Inliner {
  public:
-  explicit Inliner(Module& module) : module_(module) {}
+  using CalleeOf = std::function<const Function*(const Node&)>;
+  Inliner(Module& module, CalleeOf callee) : module_(module), callee_(std::move(callee)) {
+    size_t nodes = 0;
+    for (const auto& f : module.functions) nodes += f->nodes.size();
+    most_ = std::max(kMost, kMostTimes * nodes);
+  }
 
-  Status Inline(Function& f) {
+  Status Run(Function& f) {
     if (!done_.insert(f.name).second) return {};
     for (size_t i = 0; i < f.nodes.size();) {
-      const auto* ref = f.nodes[i]->is(Op::kCall) ? f.nodes[i]->attrs.function("subgraph") : nullptr;
-      for (const std::string& name : References(*f.nodes[i])) FUSEBOX_TRY(Inline(*module_.Find(name)));
-      if (!ref) {
+      for (const std::string& name : References(*f.nodes[i])) FUSEBOX_TRY(Run(*module_.Find(name)));
+      const Function* const callee = callee_(*f.nodes[i]);
+      if (!callee) {
         ++i;
         continue;
       }
-      DropCallName(*f.nodes[i]);
-      const Function& callee = *module_.Find(ref->name);
-      FUSEBOX_TRY(Spend(callee));
-      InlineAt(f, i, callee);
+      FUSEBOX_TRY(Spend(*callee));
+      if (f.nodes[i]->is(Op::kCall)) DropCallName(*f.nodes[i]);
+      const size_t count = callee->nodes.size();
+      InlineAt(f, i, *callee);
+      i += count;
     }
     return {};
-  }
-
-  Status OwnCopies(Function& f) {
-    for (size_t i = 0; i < f.nodes.size(); ++i) {
-      Node& node = *f.nodes[i];
-      if (node.is(Op::kCallOnce)) continue;  // runs once for all callers, which must share the function
-      for (auto& [name, value] : node.attrs) {
-        auto* ref = std::get_if<FunctionRef>(&value);
-        if (!ref) continue;
-        FUSEBOX_ASSIGN(ref->name, Own(ref->name));
-      }
-      if (!node.body.empty()) {
-        FUSEBOX_ASSIGN(node.body, Own(node.body));
-      }
-      for (const std::string& name : References(node)) FUSEBOX_TRY(OwnCopies(*module_.Find(name)));
-    }
-    return {};
-  }
-
-  // Runs after all copies exist, because copies are made from the unmodified functions.
-  void NameAllVariables(Function& f) {
-    for (const auto& node : f.nodes) {
-      const std::vector<std::string> names = References(*node);
-      if (node->is(Op::kCallOnce) || names.empty()) continue;
-      NameVariables(f, *node);
-      for (const std::string& name : names) NameAllVariables(*module_.Find(name));
-    }
   }
 
  private:
+  static constexpr size_t kMost = size_t{1} << 16, kMostTimes = 64;  // the model's nodes
+
   // "StatefulPartitionedCall_1" carries no information; names inside the callee do.
   static void DropCallName(Node& call) {
     const size_t slash = call.location.name.rfind('/');
@@ -69,27 +56,112 @@ class Inliner {
 
   // Limits crafted files whose nested calls grow exponentially.
   Status Spend(const Function& callee) {
-    constexpr size_t kMaxCopies = size_t{1} << 20;
     copies_ += callee.nodes.size() + 1;
-    if (copies_ > kMaxCopies)
+    if (copies_ > most_)
       return Unsupported("function " + callee.name + ": its nested calls expand to more than " +
-                         std::to_string(kMaxCopies) + " nodes");
+                         std::to_string(most_) + " nodes");
     return {};
   }
 
-  Result<std::string> Own(const std::string& name) {
-    if (owned_.insert(name).second) return name;
-    FUSEBOX_TRY(Spend(*module_.Find(name)));
-    constexpr size_t kMaxFunctions = size_t{1} << 13;  // function lookup is linear
-    if (module_.functions.size() >= kMaxFunctions)
+  Module& module_;
+  const CalleeOf callee_;
+  std::set<std::string> done_;
+  size_t most_ = 0, copies_ = 0;
+};
+
+class Owner {
+ public:
+  Owner(Context& context, std::vector<std::string> entries)
+      : module_(context.module), entries_(std::move(entries)), owned_(entries_.begin(), entries_.end()) {
+    if (context.options.batch || !context.options.shapes.empty()) fixed_ = owned_;
+  }
+
+  Status Run() {
+    shares_ = Needed() > module_.functions.size() + kFewCopies;
+    if (shares_ && Needed() > kMostFunctions)
       return Unsupported(
-          "function " + name + ": more than " + std::to_string(kMaxFunctions) +
+          "more than " + std::to_string(kMostFunctions) +
           " copies of functions shared by branches, loops and composites; share fewer functions");
-    auto copy = Clone(*module_.Find(name), module_.UniqueName(name));
-    std::string made = copy->name;
-    owned_.insert(made);
+    for (const std::string& name : entries_) Own(*module_.Find(name));
+    // After all copies, because these are made from the unmodified functions.
+    for (const std::string& name : entries_) NameAllVariables(*module_.Find(name));
+    return {};
+  }
+
+ private:
+  static constexpr size_t kFewCopies = 256;
+  static constexpr size_t kMostFunctions = size_t{1} << 13;  // function lookup is linear
+
+  void Own(Function& f) {
+    if (!seen_.insert(&f).second) return;
+    for (const auto& node : f.nodes) {
+      if (node->is(Op::kCallOnce)) continue;
+      EachOwned(*node, [&](std::string& name) { Own(name); });
+      for (const std::string& name : References(*node)) Own(*module_.Find(name));
+    }
+  }
+
+  void NameAllVariables(Function& f) {
+    if (!named_.insert(&f).second) return;
+    for (const auto& node : f.nodes) {
+      const std::vector<std::string> names = References(*node);
+      if (node->is(Op::kCallOnce) || names.empty()) continue;
+      NameVariables(f, *node);
+      for (const std::string& name : names) NameAllVariables(*module_.Find(name));
+    }
+  }
+
+  // Calls visit(name) for each function that the node should own. All callers share a CALL_ONCE initializer.
+  template <class Visit>
+  static void EachOwned(Node& node, const Visit& visit) {
+    if (node.is(Op::kCallOnce)) return;
+    for (auto& [key, value] : node.attrs)
+      if (auto* const ref = std::get_if<FunctionRef>(&value)) visit(ref->name);
+    if (!node.body.empty()) visit(node.body);
+  }
+
+  // Number of functions if each caller owns those that do not stay shared; above the limit, any number.
+  size_t Needed() {
+    expanded_.clear();
+    size_t sum = 0;
+    for (const std::string& name : entries_) sum += Expanded(name);
+    return sum;
+  }
+
+  size_t Expanded(const std::string& name) {
+    const auto [known, fresh] = expanded_.try_emplace(name, 1);
+    if (!fresh) return known->second;
+    size_t sum = 1;
+    for (const auto& node : module_.Find(name)->nodes)
+      EachOwned(*node, [&](const std::string& callee) { sum += Stays(callee) ? 0 : Expanded(callee); });
+    return known->second = std::min(sum, kMostFunctions + 1);
+  }
+
+  bool Stays(const std::string& name) { return shares_ && !fixed_.contains(name) && IsClosed(name); }
+
+  // True if nothing in the function and its callees depends on the caller: no operand is a variable, a list
+  // or of unknown type, and all ops are translated.
+  bool IsClosed(const std::string& name) {
+    const auto [known, fresh] = closed_.try_emplace(name, false);
+    if (!fresh) return known->second;
+    const Function& f = *module_.Find(name);
+    const auto is_open = [&](ValueId input) {
+      const DType dtype = f.value(input).type.dtype;
+      return dtype == DType::kNone || dtype == DType::kResource || dtype == DType::kVariant;
+    };
+    bool closed = std::ranges::none_of(f.inputs, is_open);
+    for (const auto& node : f.nodes) {
+      closed = closed && !node->is(Op::kOpaque) && !Has(node->op, kList);
+      for (const std::string& callee : References(*node)) closed = closed && IsClosed(callee);
+    }
+    return known->second = closed;
+  }
+
+  void Own(std::string& name) {
+    if (owned_.insert(name).second || Stays(name)) return;
+    auto copy = Clone(*module_.Find(name), module_.UniqueName(name + "_" + std::to_string(++copies_[name])));
+    owned_.insert(name = copy->name);
     module_.functions.push_back(std::move(copy));
-    return made;
   }
 
   // Handle of a variable or of a lookup table.
@@ -142,44 +214,41 @@ class Inliner {
   }
 
   Module& module_;
-  std::set<std::string> done_, owned_;
-  size_t copies_ = 0;
+  const std::vector<std::string> entries_;
+  std::set<std::string> owned_, fixed_;  // by name; fixed_: options set the input shapes of these entries
+  std::set<const Function*> seen_, named_;
+  std::map<std::string, size_t> expanded_, copies_;
+  std::map<std::string, bool> closed_;
+  bool shares_ = false;
 };
 
 }  // namespace
 
 Status InlineCalls(Context& context) {
-  FUSEBOX_TRY(Verify(context.module));  // rejects recursion
-  Inliner inliner(context.module);
+  Module& module = context.module;
+  FUSEBOX_TRY(Verify(module));  // rejects recursion
+  Inliner inliner(module, [&](const Node& node) {
+    const auto* const ref = node.is(Op::kCall) ? node.attrs.function("subgraph") : nullptr;
+    return ref ? module.Find(ref->name) : nullptr;
+  });
   std::vector<std::string> entries;
-  for (const Signature& s : context.module.signatures) entries.push_back(s.function);
-  for (const auto& name : entries) FUSEBOX_TRY(inliner.Inline(*context.module.Find(name)));
-  for (const auto& name : entries) FUSEBOX_TRY(inliner.OwnCopies(*context.module.Find(name)));
-  for (const auto& name : entries) inliner.NameAllVariables(*context.module.Find(name));
-  RemoveUnreachable(context.module);
+  for (const Signature& s : module.signatures) entries.push_back(s.function);
+  for (const auto& name : entries) FUSEBOX_TRY(inliner.Run(*module.Find(name)));
+  FUSEBOX_TRY(Owner(context, std::move(entries)).Run());
+  RemoveUnreachable(module);
   return {};
 }
 
 Status InlineComposites(Context& context) {
   if (context.options.composites == Composites::kKeep) return {};
-  for (bool again = true; again;) {
-    again = false;
-    for (size_t k = 0; k < context.module.functions.size(); ++k) {
-      Function& f = *context.module.functions[k];
-      for (size_t i = 0; i < f.nodes.size();) {
-        const Node& node = *f.nodes[i];
-        const Function* body =
-            node.is(Op::kStablehloComposite) && !node.body.empty() ? context.module.Find(node.body) : nullptr;
-        if (!body || IsInternal(node) || IsPlaceholder(context.module, *body)) {
-          ++i;
-          continue;
-        }
-        InlineAt(f, i, *body);
-        again = true;
-      }
-    }
-  }
-  RemoveUnreachable(context.module);
+  Module& module = context.module;
+  Inliner inliner(module, [&](const Node& node) -> const Function* {
+    if (!node.is(Op::kStablehloComposite) || node.body.empty() || IsInternal(node)) return nullptr;
+    const Function* const body = module.Find(node.body);
+    return IsPlaceholder(module, *body) ? nullptr : body;
+  });
+  for (const auto& f : module.functions) FUSEBOX_TRY(inliner.Run(*f));
+  RemoveUnreachable(module);
   return {};
 }
 

@@ -20,6 +20,7 @@ class ListLowering {
 
   // One round lowers lists with known elements; the others wait for better types.
   Status Run(Function& f) {
+    if (!seen_.insert(&f).second) return {};
     std::vector<const Node*> reserved;
     for (const auto& node : f.nodes)
       if (node->is(Op::kTensorListReserve)) reserved.push_back(node.get());
@@ -153,6 +154,7 @@ class ListLowering {
 
   Module& module_;
   Registry& registry_;
+  std::set<const Function*> seen_;
 };
 
 Status LowerLists(Module& module, const std::vector<std::string>& entries, Registry& registry) {

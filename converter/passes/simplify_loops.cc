@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Removes loop variables that no live result needs, and replaces constant ones by the constant.
+#include <algorithm>
 #include <unordered_set>
 
 #include "converter/import/tables/composites.h"
 #include "converter/passes/pass.h"
+#include "host/graph/calls.h"
 
 namespace fusebox::converter {
 namespace {
@@ -97,9 +99,12 @@ class Loop {
 }  // namespace
 
 Status SimplifyLoops(Context& context) {
+  const CallCounts calls = CountCalls(context.module);
+  const auto owned = [&](const std::string& name) { return calls.at(name) == 1; };
   for (const auto& f : context.module.functions)
     for (auto& node : f->nodes)
-      if (node->is(Op::kWhile)) Loop(context.module, *f, *node).Run();
+      if (node->is(Op::kWhile) && std::ranges::all_of(References(*node), owned))
+        Loop(context.module, *f, *node).Run();
   return {};
 }
 

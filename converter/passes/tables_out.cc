@@ -2,9 +2,9 @@
 // Writes lookup tables: one function initializes all of them, and every entry that uses one calls it once.
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "converter/passes/pass.h"
+#include "host/graph/calls.h"
 #include "host/graph/rewriter.h"
 
 namespace fusebox::converter {
@@ -14,12 +14,10 @@ bool IsFilled(const Node& node) {
   return node.is(Op::kHashtable) && node.attrs.Find("keys") && node.attrs.Find("values");
 }
 
-bool Reaches(const Module& module, const std::string& name, std::set<std::string>& seen) {
-  if (!seen.insert(name).second) return false;
-  const Function& f = *module.Find(name);
-  return std::ranges::any_of(f.nodes, [](const auto& node) { return IsFilled(*node); }) ||
-         std::ranges::any_of(References(f),
-                             [&](const auto& callee) { return Reaches(module, callee, seen); });
+bool UsesTables(const Module& module, const std::string& entry) {
+  return std::ranges::any_of(Reachable(module, {entry}), [](const Function* f) {
+    return std::ranges::any_of(f->nodes, [](const auto& node) { return IsFilled(*node); });
+  });
 }
 
 }  // namespace
@@ -27,10 +25,8 @@ bool Reaches(const Module& module, const std::string& name, std::set<std::string
 Status WriteTables(Context& context) {
   Module& module = context.module;
   std::vector<std::string> entries;
-  for (const Signature& s : module.signatures) {
-    std::set<std::string> seen;
-    if (Reaches(module, s.function, seen)) entries.push_back(s.function);
-  }
+  for (const Signature& s : module.signatures)
+    if (UsesTables(module, s.function)) entries.push_back(s.function);
   std::map<int64_t, Attrs> tables;
   for (const auto& f : module.functions) {
     for (const auto& node : f->nodes) {

@@ -2,10 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include "host/eval/infer_hook.h"
 #include "host/eval/moved.h"
+#include "host/graph/calls.h"
 
 namespace fusebox {
 namespace {
@@ -93,13 +94,13 @@ Status InferKernelNode(const KernelRef& kernel, Function& function, const Node& 
 // Infers a module from one function down. Inputs of a callee with a single call get the types of the call.
 class Inferrer {
  public:
-  Inferrer(Registry& registry, Module& module) : registry_(registry), module_(module) {
-    for (const auto& function : module.functions) {
-      for (const std::string& name : References(*function)) ++calls_[name];
-    }
-  }
+  Inferrer(Registry& registry, Module& module)
+      : registry_(registry), module_(module), calls_(CountCalls(module)) {}
 
   Status Run(Function& function, int depth = 0) {
+    // The types in a shared function do not depend on the call.
+    if (shared_.contains(&function)) return {};
+    ++runs_;
     if (depth > kMaxDepth) return Invalid(fmt::format("function {}: calls nest too deeply", function.name));
     for (const auto& node : function.nodes) {
       FUSEBOX_TRY(IntoCallees(function, *node, depth).At(fmt::format("function {}", function.name)));
@@ -113,11 +114,14 @@ class Inferrer {
                       .At([&] { return Describe(function, *node); })
                       .At(fmt::format("function {}", function.name)));
     }
+    if (calls_[function.name] > 1) shared_.insert(&function);
     return {};
   }
 
  private:
   static constexpr int kMaxDepth = 64;
+  // Nested loops are inferred twice per level if they change types; beyond this number, once.
+  static constexpr size_t kMostTrials = 4096;
 
   Status IntoCallees(Function& function, const Node& node, int depth) {
     if (!Has(node.op, kHost)) return {};
@@ -177,7 +181,7 @@ class Inferrer {
   // A loop's functions take the types of the first iteration only if the body returns the same types.
   Status IntoLoop(Function& function, const Node& node, Function& cond, Function& body, int depth) {
     bool stable = false;
-    if (calls_[body.name] == 1) {
+    if (calls_[body.name] == 1 && runs_ < kMostTrials) {
       std::vector<Type> saved;
       for (ValueId id = 0; id < body.value_count(); ++id) saved.push_back(body.value(id).type);
       Pass(function, node, 0, body);
@@ -206,7 +210,9 @@ class Inferrer {
 
   Registry& registry_;
   Module& module_;
-  std::map<std::string, int, std::less<>> calls_;
+  CallCounts calls_;
+  std::set<const Function*> shared_;  // that were inferred
+  size_t runs_ = 0;
 };
 
 std::vector<Type> AllTypes(const Module& module) {

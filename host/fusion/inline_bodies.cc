@@ -5,6 +5,7 @@
 
 #include "host/fusion/fusion.h"
 #include "host/fusion/lower.h"
+#include "host/graph/calls.h"
 
 namespace fusebox {
 namespace {
@@ -37,12 +38,8 @@ bool HasState(const Function& body) {
 
 class BodyInliner {
  public:
-  explicit BodyInliner(Module& module) : module_(module) {
-    for (const auto& f : module.functions) {
-      functions_.emplace(f->name, f.get());
-      for (const auto& node : f->nodes)
-        for (const std::string& name : References(*node)) ++uses_[name];
-    }
+  explicit BodyInliner(Module& module) : module_(module), uses_(CountCalls(module)) {
+    for (const auto& f : module.functions) functions_.emplace(f->name, f.get());
   }
 
   // Innermost bodies first: what a body holds when it is inlined is final.
@@ -90,7 +87,7 @@ class BodyInliner {
 
   Module& module_;
   std::map<std::string, Function*> functions_;
-  std::map<std::string, size_t> uses_;
+  CallCounts uses_;
   std::set<std::string> visited_;
   size_t copied_ = 0;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -156,5 +157,27 @@ class Calls {
 }  // namespace
 
 Status VerifyCalls(const Module& module, Strictness strictness) { return Calls(module, strictness).Run(); }
+
+std::vector<Function*> Reachable(const Module& module, std::vector<std::string> from) {
+  std::vector<Function*> reached;
+  std::set<std::string> seen;
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (!seen.insert(from[i]).second) continue;
+    Function* const function = module.Find(from[i]);
+    if (function == nullptr) continue;
+    reached.push_back(function);
+    for (std::string& name : References(*function)) from.push_back(std::move(name));
+  }
+  return reached;
+}
+
+CallCounts CountCalls(const Module& module) {
+  CallCounts counts;
+  for (const Signature& signature : module.signatures) ++counts[signature.function];
+  for (const auto& function : module.functions)
+    for (const auto& node : function->nodes)
+      for (const std::string& name : References(*node)) ++counts[name];
+  return counts;
+}
 
 }  // namespace fusebox

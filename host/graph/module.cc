@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "host/graph/graph.h"
+#include "host/graph/calls.h"
 
 namespace fusebox {
 namespace {
@@ -63,20 +63,12 @@ std::vector<std::string> References(const Function& function) {
 }
 
 void RemoveUnreachable(Module& module) {
-  std::set<std::string> reached;
-  std::vector<std::string> open;
-  const auto reach = [&](const std::string& name) {
-    if (reached.insert(name).second) open.push_back(name);
-  };
-  if (!module.functions.empty()) reach(module.functions.front()->name);
-  for (const Signature& signature : module.signatures) reach(signature.function);
-  while (!open.empty()) {
-    const Function* function = module.Find(open.back());
-    open.pop_back();
-    if (function == nullptr) continue;
-    for (const std::string& name : References(*function)) reach(name);
-  }
-  std::erase_if(module.functions, [&](const auto& function) { return !reached.contains(function->name); });
+  std::vector<std::string> entries;
+  if (!module.functions.empty()) entries.push_back(module.functions.front()->name);
+  for (const Signature& signature : module.signatures) entries.push_back(signature.function);
+  const std::vector<Function*> list = Reachable(module, std::move(entries));
+  const std::set<const Function*> reached(list.begin(), list.end());
+  std::erase_if(module.functions, [&](const auto& function) { return !reached.contains(function.get()); });
 }
 
 }  // namespace fusebox

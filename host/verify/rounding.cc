@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
-#include <set>
 #include <string>
 
 #include "host/eval/eval.h"
@@ -18,7 +18,8 @@ class Ways {
   explicit Ways(const Module& module) : module_(module) {}
 
   int64_t Longest(const Function& f) {
-    if (!open_.insert(f.name).second) return 0;  // recursive: rejected by Verify
+    const auto [known, fresh] = longest_.try_emplace(f.name, 0);
+    if (!fresh) return known->second;  // 0 while it is open: recursion is rejected by Verify
     std::vector<int64_t> before(static_cast<size_t>(f.value_count()), 0);
     for (const auto& node : f.nodes) {
       int64_t way = 0;
@@ -28,8 +29,7 @@ class Ways {
       for (const ValueId v : node->results)
         if (v != kNoValue) before[static_cast<size_t>(v)] = way;
     }
-    open_.erase(f.name);
-    int64_t longest = 0;
+    int64_t& longest = known->second;
     for (const ValueId v : f.outputs) longest = std::max(longest, before[static_cast<size_t>(v)]);
     return longest;
   }
@@ -46,7 +46,7 @@ class Ways {
   }
 
   const Module& module_;
-  std::set<std::string> open_;
+  std::map<std::string, int64_t> longest_;  // by function
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <functional>
 
 #include "host/eval/open_sizes.h"
 #include "tests/converter/passes/bench.h"
@@ -74,21 +75,65 @@ TEST(InlineCalls, RefusesCallsThatMultiply) {
   EXPECT_THAT(bench.Run(InlineCalls), HasSubstr("its nested calls expand to more than"));
 }
 
-TEST(InlineCalls, RefusesBranchesThatMultiply) {
-  constexpr int kDeep = 24;
+// 60 functions, each of which uses the next one twice, in both branches. `last` adds the result of the last.
+struct Doubling : Bench {
+  static constexpr int kDeep = 60;
+  explicit Doubling(const std::function<ValueId(Function&, ValueId)>& last) {
+    const Type flag{DType::kBool, Shape::Scalar()};
+    for (int i = 0; i <= kDeep; ++i) {
+      Function& g = Add("f" + std::to_string(i));
+      const ValueId yes = g.AddInput(flag), x = g.AddInput(kOne);
+      const std::string next = "f" + std::to_string(i + 1);
+      if (i == kDeep) g.outputs = {last(g, x)};
+      else
+        g.outputs = g.AddNode(Op::kIf, {yes, yes, x}, {kOne},
+                              Ref("then_subgraph_index", next, "else_subgraph_index", next))
+                        .results;
+    }
+    Sign(*module.functions[0]);
+  }
+};
+
+TEST(InlineCalls, SharesBranchesThatMultiply) {
+  Doubling bench([](Function& g, ValueId x) { return g.AddNode(Op::kNeg, {x}, {kOne}).results[0]; });
+  EXPECT_EQ(bench.Run(InlineCalls), "");
+  EXPECT_EQ(bench.module.functions.size(), 61u);
+}
+
+TEST(InlineCalls, RefusesBranchesThatMultiplyAndDependOnTheirCallers) {
+  Doubling bench([](Function& g, ValueId x) { return Opaque(g, "Unknown", {x}, kOne); });
+  EXPECT_THAT(bench.Run(InlineCalls), HasSubstr("more than 8192 copies of functions"));
+}
+
+// --batch changes the types in an entry, but not those in a branch that has the same function.
+TEST(InlineCalls, CopiesEntriesForBranches) {
+  for (const bool batch : {false, true}) {
+    Doubling bench([](Function& g, ValueId x) { return g.AddNode(Op::kNeg, {x}, {kOne}).results[0]; });
+    Function& last = *bench.module.Find("f60");
+    bench.Sign(last);
+    if (batch) bench.options.batch = 1;
+    EXPECT_EQ(bench.Run(InlineCalls), "");
+    const auto used = bench.module.Find("f59")->nodes[0]->attrs.function("then_subgraph_index")->name;
+    EXPECT_EQ(used == last.name, !batch);
+  }
+}
+
+TEST(InlineComposites, RefusesBodiesThatMultiply) {
   Bench bench;
-  const Type flag{DType::kBool, Shape::Scalar()};
-  for (int i = 0; i <= kDeep; ++i) {
+  for (int i = 0; i <= 40; ++i) {
     Function& g = bench.Add("f" + std::to_string(i));
-    const ValueId yes = g.AddInput(flag), x = g.AddInput(kOne);
-    const std::string next = "f" + std::to_string(i + 1);
-    g.outputs = i == kDeep ? g.AddNode(Op::kNeg, {x}, {kOne}).results
-                           : g.AddNode(Op::kIf, {yes, yes, x}, {kOne},
-                                       Ref("then_subgraph_index", next, "else_subgraph_index", next))
-                                 .results;
+    ValueId x = g.AddInput(kOne);
+    for (int use = 0; use < 2; ++use) {
+      Node& node = g.AddNode(i == 40 ? Op::kNeg : Op::kStablehloComposite, {x}, {kOne});
+      if (i < 40) node.name = "twice", node.body = "f" + std::to_string(i + 1);
+      x = node.results[0];
+    }
+    g.outputs = {x};
   }
   bench.Sign(*bench.module.functions[0]);
-  EXPECT_THAT(bench.Run(InlineCalls), HasSubstr("more than 8192 copies of functions"));
+  EXPECT_EQ(bench.Run(InlineCalls), "");
+  EXPECT_EQ(bench.module.functions.size(), 41u) << "they do not depend on their callers";
+  EXPECT_THAT(bench.Run(InlineComposites), HasSubstr("its nested calls expand to more than"));
 }
 
 // What calls nobody costs no walk over the whole function.
