@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <ranges>
 
@@ -25,7 +26,7 @@ void Merge(const Range& from, Range& to) {
 }  // namespace
 
 std::shared_ptr<const Quant> AsymmetricScale(const Range& range) {
-  const float scale = Width(range) > 0 ? static_cast<float>(Width(range) / 255) : 1.0f;
+  const float scale = Width(range) > 0 ? std::max(static_cast<float>(Width(range) / 255), FLT_MIN) : 1.0f;
   const double zero = std::round(-128 - range.min / static_cast<double>(scale));
   return QuantOf(scale, static_cast<int64_t>(std::clamp(zero, -128.0, 127.0)));
 }

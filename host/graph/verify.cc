@@ -6,6 +6,7 @@
 
 #include "host/graph/calls.h"
 #include "host/graph/graph.h"
+#include "host/graph/quant.h"
 
 namespace fusebox {
 namespace {
@@ -67,31 +68,6 @@ Status VerifyInitial(const Value& value, bool writable) {
                    std::to_string(value.initial.size()) + " bytes");
   if (writable)
     return Unsupported("variable tensor with an initial value; in a .tflite file it can only start as zero");
-  return {};
-}
-
-// Scales of channels are only looked at before they are written (`all`): a file may hold thousands, which
-// kernels look at when they pack or convert what has them.
-Status VerifyQuant(const Value& value, bool all) {
-  const Quant& quant = *value.quant;
-  const auto bad = [](float scale) { return !std::isfinite(scale); };
-  if (all || quant.scales.size() == 1) {
-    if (const auto it = std::ranges::find_if(quant.scales, bad); it != quant.scales.end())
-      return Invalid("quantization with the scale " + std::to_string(*it) + "; convert the model again");
-  }
-  if (quant.block_size < 0) return Invalid("quantization has a negative block size");
-  if (quant.zero_points.size() > quant.scales.size())
-    return Invalid("quantization has more zero points than scales");
-  if (quant.block_size > 0 || quant.scales.size() <= 1 || !value.type.shape.ranked()) return {};
-  if (quant.axis < 0 || quant.axis >= value.type.shape.rank()) {
-    return Invalid("is quantized along dimension " + std::to_string(quant.axis) + " of " +
-                   ToString(value.type));
-  }
-  const int64_t dim = value.type.shape[static_cast<size_t>(quant.axis)];
-  if (dim >= 0 && static_cast<size_t>(dim) != quant.scales.size()) {
-    return Invalid("has " + std::to_string(quant.scales.size()) + " scales, but dimension " +
-                   std::to_string(quant.axis) + " of " + ToString(value.type));
-  }
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "host/fusion/fusion.h"
+#include "host/graph/quant.h"
 #include "host/tflite/tflite.h"
 
 namespace fusebox::tflite_import {
@@ -75,6 +76,7 @@ Result<Imported> Import(const std::string& file, const std::vector<std::string>&
   FUSEBOX_ASSIGN(out.module, tflite::ReadFile(file));
   Module& module = *out.module;
   module.source = file;
+  FUSEBOX_TRY(VerifyQuants(module).At(file));
   FUSEBOX_TRY(AttachFused(module).At(file));
   out.f16_weights = StoresFloat16(module);
   out.unsigned_file = module.signatures.empty();

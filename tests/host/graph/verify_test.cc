@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "host/graph/graph.h"
@@ -114,6 +115,30 @@ TEST(Verify, RefusesScalesThatAreNotFinite) {
     EXPECT_THAT(why({1, 1, bad, 1}, Strictness::kWritable), HasSubstr("quantization with the scale "));
     EXPECT_EQ(why({1, 1, bad, 1}, Strictness::kLoose), "") << "who packs the weights looks at them";
   }
+}
+
+TEST(Verify, HoldsScalesAndZeroPointsToTheirType) {
+  const auto why = [](const Quant& quant, DType dtype, bool constant, Strictness strictness) {
+    auto module = Relu();
+    Function& f = *module->functions[0];
+    const ValueId v = constant ? f.AddConst({dtype, {4}}, Buffer::Make(4, {})) : f.AddInput({dtype, {4}});
+    f.value(v).quant = std::make_shared<const Quant>(quant);
+    return Why(*module, strictness);
+  };
+  const auto i8 = [&](float scale, int64_t zero, bool constant = false) {
+    return why({.scales = std::vector{scale}, .zero_points = std::vector{zero}}, DType::kI8, constant,
+               Strictness::kLoose);
+  };
+  EXPECT_EQ(i8(0.5F, -128), "");
+  EXPECT_THAT(i8(-0.5F, 0), HasSubstr("quantization with the scale -0.5"));
+  EXPECT_THAT(i8(0, 0), HasSubstr("quantization with the scale 0"));
+  EXPECT_EQ(i8(0, 0, true), "") << "weights of zero";
+  EXPECT_THAT(i8(1, 128), HasSubstr("zero point 128, which i8 cannot hold"));
+  const Quant two = {.scales = std::vector<float>{1, 1, 1, 1}, .zero_points = std::vector<int64_t>{0, 0}};
+  EXPECT_THAT(why(two, DType::kU8, true, Strictness::kLoose), HasSubstr("2 zero points, but 4 scales"));
+  Quant range = {.scales = std::vector{1.0F}, .min = std::vector{NAN}};
+  EXPECT_THAT(why(range, DType::kI8, true, Strictness::kWritable), HasSubstr("range that is NaN"));
+  EXPECT_EQ(why(range, DType::kI8, true, Strictness::kLoose), "") << "runs do not read it";
 }
 
 TEST(Verify, LetsNobodyReadAnOverwrittenState) {

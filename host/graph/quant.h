@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of scales and zero points.
+#pragma once
+
+#include "host/graph/graph.h"
+
+namespace fusebox {
+
+// Requires finite scales, positive except for constants that are zero, as many as the type demands, and zero
+// points that the element type can hold. `all`: also each scale of several and the recorded range, which runs
+// do not read; a file may hold thousands.
+Status VerifyQuant(const Value&, bool all);
+// Checks all values of a module.
+Status VerifyQuants(const Module&);
+
+}  // namespace fusebox
