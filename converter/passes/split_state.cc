@@ -46,6 +46,7 @@ class Splitter {
     }
     if (!producer || !r_.read_once(state) || IsFinalState(*producer, state)) {
       FUSEBOX_ASSIGN(const ValueId fresh, Produce(state));
+      f_.value(fresh).quant = f_.value(state).quant;
       r_.SetOperand(node, operand, fresh);
     }
     Value& variable = f_.value(node.operands[operand]);
@@ -81,16 +82,19 @@ class Splitter {
   }
 
   // A tensor that is produced anew at every run: FILL for a uniform constant or another FILL, else the value
-  // times one, which is exact.
+  // times one, or requantized to its own scale, which are exact.
   Result<ValueId> Produce(ValueId state) {
-    const Value& v = f_.value(state);
-    const Type type = v.type;
+    const Value v = f_.value(state);
+    const Type& type = v.type;
     if (v.is_const() && type.shape.is_static() && IsUniform(v)) {
       const Buffer first = v.data.Slice(0, BitsOf(type.dtype) / 8);
       const ValueId shape = r_.I32(type.shape.dims());
-      return r_.Typed(Op::kFill, {shape, f_.AddConst({type.dtype, Shape::Scalar()}, first)}, type);
+      const ValueId each = f_.AddConst({type.dtype, Shape::Scalar()}, first);
+      f_.value(each).quant = v.quant;
+      return r_.Typed(Op::kFill, {shape, each}, type);
     }
     if (const Node* fill = r_.producer(state, Op::kFill)) return r_.Typed(Op::kFill, fill->operands, type);
+    if (v.quant) return r_.Typed(Op::kQuantize, {state}, type);
     if (type.dtype != DType::kF32)
       return Unsupported("an initial state of " + ToString(type) + " cannot be copied");
     return r_.Copy(state);

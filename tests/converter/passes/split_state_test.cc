@@ -56,6 +56,23 @@ TEST(SplitState, CopiesAnyOtherConstantAndAnInput) {
   }
 }
 
+TEST(SplitState, KeepsTheScaleOfAQuantizedState) {
+  for (const bool uniform : {true, false}) {
+    Bench bench;
+    Function& f = bench.Add("main");
+    const ValueId state = f.AddConst<int8_t>(DType::kI8, {1, 2}, {3, static_cast<int8_t>(uniform ? 3 : 4)});
+    f.value(state).quant = std::make_shared<const Quant>(
+        Quant{.scales = std::vector{0.5F}, .zero_points = std::vector<int64_t>{1}});
+    const Node& node = Rnn(f, state);
+    f.value(node.results[1]).type.dtype = DType::kI8;
+    EXPECT_EQ(bench.Run(SplitState), "");
+    EXPECT_TRUE(Maker(f, node)->is(uniform ? Op::kFill : Op::kQuantize));
+    ASSERT_TRUE(f.value(node.operands[4]).quant);
+    EXPECT_EQ(*f.value(node.operands[4]).quant, *f.value(state).quant);
+    if (uniform) EXPECT_TRUE(f.value(Maker(f, node)->operands[1]).quant) << "stock requires one scale";
+  }
+}
+
 TEST(SplitState, GivesEachOfTwoOpsItsOwnTensor) {
   Bench bench;
   Function& f = bench.Add("main");

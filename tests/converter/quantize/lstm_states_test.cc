@@ -56,6 +56,42 @@ TEST(LstmStates8, OfZerosAreNotSpokenOf) {
   EXPECT_EQ(net.Stored().notes, "");
 }
 
+// A file of integers may be converted once more.
+TEST(LstmStates8, AreConvertedAgain) {
+  for (const bool projection : {false, true}) {
+    for (const std::string state : {"computed", "zero", "constant"}) {
+      Net net;
+      if (projection) net.module = LstmNet{.outputs = 5, .layer_norm = true}.Module();
+      Function& f = *net.module->functions[0];
+      for (const size_t operand : {18, 19}) {
+        if (state == "computed") break;
+        const ValueId v = f.nodes.back()->operands[operand];
+        std::vector<float> values(static_cast<size_t>(f.value(v).type.shape[1]));
+        if (state == "constant") values[1] = 0.5F;
+        Uses(f).producer(v)->operands[0] = f.AddConst(Floats({1, f.value(v).type.shape[1]}, values));
+      }
+      auto form = ToIntegers(*net.module, "again", NoiseSamples(*net.module, 5));
+      ASSERT_TRUE(form) << form.error().message;
+      const auto registry = Plugins();
+      converter::Options options;
+      options.registry = *registry;
+      auto conversion = converter::FromTflite(form->path);
+      conversion.options = options;
+      const auto converted = conversion.Convert();
+      ASSERT_TRUE(converted) << state << ": " << converted.error().message;
+      const std::string path = TestDir() + "/again.tflite";
+      const Status written = converted->Write(path);
+      ASSERT_TRUE(written) << state << ": " << written.error().message;
+      const auto first = Open(form->path, *registry), second = Open(path, *registry);
+      ASSERT_TRUE(first && second) << (first ? second : first).error().message;
+      const Tensors inputs = RandomInputs(**first, 3);
+      const auto a = Invoke(**first, inputs), b = Invoke(**second, inputs);
+      ASSERT_TRUE(a && b) << (a ? b : a).error().message;
+      EXPECT_EQ(Difference(*a, *b, 0, 0), "") << state;
+    }
+  }
+}
+
 // From 0 to 1 in 256 steps would leave no negative outputs.
 TEST(LstmStates8, OfAFixedScaleDoNotSetTheOutputs) {
   Net net;
