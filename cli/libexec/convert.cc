@@ -225,14 +225,14 @@ void AddConvert(CLI::App& root, Action& action) {
       ->check(CheckNotEmpty)
       ->allow_extra_args(false);
   app->add_option("--inputs", flags->inputs,
-                  "Tensors of a frozen graph that are its inputs; default: its placeholders")
+                  "Tensors of a frozen graph that are its inputs, in order; default: its placeholders")
       ->type_name("NODE[:N],...")
       ->delimiter(',')
       ->check(CheckNotEmpty)
       ->allow_extra_args(false);
-  app->add_option(
-         "--outputs", flags->outputs,
-         "Tensors of a frozen graph that are its outputs; default: the nodes that no other node reads")
+  app->add_option("--outputs", flags->outputs,
+                  "Tensors of a frozen graph that are its outputs, in order; default: the nodes that no "
+                  "other node reads")
       ->type_name("NODE[:N],...")
       ->delimiter(',')
       ->check(CheckNotEmpty)

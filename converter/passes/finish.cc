@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "converter/passes/pass.h"
+#include "host/eval/eval.h"
 #include "host/tflite/tflite.h"
 
 namespace fusebox::converter {
@@ -76,23 +77,34 @@ void SettleOptions(Node& node) {
   for (const auto& [name, value] : rounded) node.attrs.Set(name, value);
 }
 
-// TFLite encodes a scalar and an unknown rank alike, unless other tensors have a known rank.
-Status RequireRanks(const Module& module) {
-  const Signature* open = nullptr;
-  std::string name;
+bool HasRanks(const Module& module) {
   for (const Signature& s : module.signatures) {
     const Function& f = *module.Find(s.function);
-    for (int i = 0; i < f.value_count(); ++i)
-      if (f.value(i).type.shape.ranked()) return {};
-    for (size_t i = 0; i < f.inputs.size() && !open; ++i) {
-      if (f.value(f.inputs[i]).type.shape.ranked()) continue;
-      open = &s;
-      name = s.input_names[i];
-    }
+    for (ValueId v = 0; v < f.value_count(); ++v)
+      if (f.value(v).type.shape.ranked()) return true;
   }
-  if (!open) return {};
-  return Unsupported("signature " + open->key + ": input " + name +
-                     " has an unknown rank, like all tensors of the model; set --shape " + name + "=...");
+  return false;
+}
+
+// TFLite encodes a scalar and an unknown rank alike, so a model whose input has an unknown rank must run with
+// a scalar.
+Status RequireRanks(Context& context, const Signature& s) {
+  const Function& f = *context.module.Find(s.function);
+  const auto open =
+      std::ranges::find_if(f.inputs, [&](ValueId input) { return !f.value(input).type.shape.ranked(); });
+  if (open == f.inputs.end()) return {};
+  const std::string name = s.input_names[static_cast<size_t>(open - f.inputs.begin())];
+  const auto refuse = [&](const std::string& why) {
+    return Unsupported("signature " + s.key + ": input " + name + " has an unknown rank, " + why +
+                       "; set --shape " + name + "=...");
+  };
+  if (!HasRanks(context.module)) return refuse("like all tensors of the model");
+  const auto copy = Clone(context.module);
+  Function& scalars = *copy->Find(s.function);
+  for (const ValueId input : scalars.inputs)
+    if (Shape& shape = scalars.value(input).type.shape; !shape.ranked()) shape = Shape::Scalar();
+  const Status runs = InferTypes(context.registry, *copy, scalars);
+  return runs ? Status() : refuse("and a scalar does not fit: " + runs.error().message);
 }
 
 }  // namespace
@@ -117,7 +129,7 @@ Status Finish(Context& context) {
     module.description =
         "converted by fusebox from " + module.source.substr(module.source.find_last_of('/') + 1);
   RecordFused(module);
-  FUSEBOX_TRY(RequireRanks(module));
+  for (const Signature& s : module.signatures) FUSEBOX_TRY(RequireRanks(context, s));
   return Verify(module, Strictness::kWritable);
 }
 

@@ -44,7 +44,7 @@ class Reader {
     return info;
   }
 
-  // Placeholders that the outputs need, in file order.
+  // Placeholders that the outputs need.
   std::vector<std::string> Placeholders(const std::vector<std::string>& outputs) const {
     const std::set<std::string> needed = Needed(outputs);
     std::vector<std::string> out;
@@ -140,13 +140,14 @@ std::string PlainName(const std::string& text) {
 }
 
 Status AddInfo(const Reader& reader, const std::string& text, const char* what,
-               google::protobuf::Map<std::string, tf::TensorInfo>& to) {
+               google::protobuf::Map<std::string, tf::TensorInfo>& to, std::vector<std::string>& order) {
   auto info = reader.Info(text).At(std::string(what) + " " + text);
   if (!info) return std::unexpected(info.error());
   if (info->dtype() == tf::DT_INVALID && std::string_view(what) == "input")
     return Unsupported("input " + text + ": its type is not known; cut the graph at another tensor");
   if (!to.insert({PlainName(text), *info}).second)
     return Invalid(std::string(what) + " " + text + ": given twice");
+  order.push_back(PlainName(text));
   return {};
 }
 
@@ -155,16 +156,16 @@ Status AddInfo(const Reader& reader, const std::string& text, const char* what,
 Status SetEndpoints(SavedModel& model, const Endpoints& wanted) {
   const Reader reader(model);
   Endpoints all = wanted;
-  if (all.outputs.empty()) all.outputs = reader.Sinks(all.inputs);
+  if (all.outputs.empty()) std::ranges::sort(all.outputs = reader.Sinks(all.inputs));
   if (all.outputs.empty()) return Invalid("no node computes an output of a placeholder; name the outputs");
-  if (all.inputs.empty()) all.inputs = reader.Placeholders(all.outputs);
+  if (all.inputs.empty()) std::ranges::sort(all.inputs = reader.Placeholders(all.outputs));
   tf::MetaGraphDef& meta = *model.meta_graph;
   meta.clear_signature_def();
   tf::SignatureDef& signature = (*meta.mutable_signature_def())[kDefaultSignature];
   for (const std::string& input : all.inputs)
-    FUSEBOX_TRY(AddInfo(reader, input, "input", *signature.mutable_inputs()));
+    FUSEBOX_TRY(AddInfo(reader, input, "input", *signature.mutable_inputs(), model.inputs));
   for (const std::string& output : all.outputs)
-    FUSEBOX_TRY(AddInfo(reader, output, "output", *signature.mutable_outputs()));
+    FUSEBOX_TRY(AddInfo(reader, output, "output", *signature.mutable_outputs(), model.outputs));
   if (wanted.inputs.empty() && !all.inputs.empty())
     model.warnings.push_back("inputs: " + Listed(all.inputs) + " (placeholders; --inputs selects others)");
   if (wanted.outputs.empty())

@@ -328,6 +328,18 @@ Status ImportBody(ImportState& state, const tf::FunctionDef& written, Function& 
   return {};
 }
 
+// Arguments of a signature in `order`, or sorted if that is empty.
+std::vector<std::pair<std::string, tf::TensorInfo>> Ordered(
+    const google::protobuf::Map<std::string, tf::TensorInfo>& arguments, std::vector<std::string> order) {
+  if (order.empty()) {
+    for (const auto& [name, info] : arguments) order.push_back(name);
+    std::ranges::sort(order);
+  }
+  std::vector<std::pair<std::string, tf::TensorInfo>> out;
+  for (const std::string& name : order) out.emplace_back(name, arguments.at(name));
+  return out;
+}
+
 }  // namespace
 
 Status ImportFunction(ImportState& state, const tf::FunctionDef& def) {
@@ -344,8 +356,8 @@ Status ImportSignature(ImportState& state, const std::string& key, const tf::Sig
   Function& f = state.module.Add(free);
   Importer importer(state, f, false);
   Signature signature{key, f.name, {}, {}};
-  const std::map<std::string, tf::TensorInfo> inputs(def.inputs().begin(), def.inputs().end());
-  const std::map<std::string, tf::TensorInfo> outputs(def.outputs().begin(), def.outputs().end());
+  const auto inputs = Ordered(def.inputs(), state.model.inputs);
+  const auto outputs = Ordered(def.outputs(), state.model.outputs);
   std::vector<v1::Feed> feeds;
   for (const auto& [name, info] : inputs) {
     if (info.name().empty())

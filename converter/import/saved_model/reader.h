@@ -23,6 +23,8 @@ struct SavedModel {
   bool frozen = false;  // the weights are constants: there is no variables folder
   tf::MetaGraphDef* meta_graph = nullptr;
   std::vector<std::string> warnings;  // findings that do not stop a conversion
+  // Order of the arguments of a signature that was made from --inputs and --outputs; others are sorted.
+  std::vector<std::string> inputs, outputs;
 
   const tf::GraphDef& graph() const { return meta_graph->graph_def(); }
   const tf::SavedObjectGraph& objects() const { return meta_graph->object_graph_def(); }

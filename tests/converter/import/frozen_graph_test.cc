@@ -66,11 +66,11 @@ TEST(FrozenGraph, TakesPlaceholdersAndWhatNobodyReads) {
 TEST(FrozenGraph, ComputesWhatIsBetweenTheNamedTensors) {
   const auto whole = ConvertFrozen(Net().graph(), {"x:0"}, {"scores", "classes:0"});
   ASSERT_TRUE(whole) << whole.error().message;
-  EXPECT_THAT(whole->module->signatures[0].output_names, ElementsAre("classes", "scores"));
+  EXPECT_THAT(whole->module->signatures[0].output_names, ElementsAre("scores", "classes"));
   const auto out = Compute(*whole, {fusebox::converter::Floats({1, 2}, {1, 2})});
   ASSERT_TRUE(out) << out.error().message;
-  EXPECT_EQ((*out)[0].data.As<int64_t>()[0], 0);
-  EXPECT_THAT(FloatsOf((*out)[1]), ElementsAre(8, 0));
+  EXPECT_THAT(FloatsOf((*out)[0]), ElementsAre(8, 0));
+  EXPECT_EQ((*out)[1].data.As<int64_t>()[0], 0);
 
   const auto cut = ConvertFrozen(Net().graph(), {"product"}, {"scores"});
   ASSERT_TRUE(cut) << cut.error().message;
@@ -78,6 +78,39 @@ TEST(FrozenGraph, ComputesWhatIsBetweenTheNamedTensors) {
   const auto part = Compute(*cut, {fusebox::converter::Floats({1, 2}, {5, -5})});
   ASSERT_TRUE(part) << part.error().message;
   EXPECT_THAT(FloatsOf((*part)[0]), ElementsAre(6, 0));
+}
+
+// Programs read tensors by number.
+TEST(FrozenGraph, KeepsTheOrderOfItsInputsAndOutputs) {
+  V1Graph g;
+  const std::string alpha = g.Placeholder("alpha", tf::DT_FLOAT, {1}),
+                    beta = g.Placeholder("beta", tf::DT_FLOAT, {1});
+  g.Op("Sub", {beta, alpha}, tf::DT_INVALID, {}, "boxes");
+  g.Op("AddV2", {alpha, beta}, tf::DT_INVALID, {}, "scores");
+  const auto ordered = ConvertFrozen(g.graph(), {"beta", "alpha"}, {"scores", "boxes"});
+  ASSERT_TRUE(ordered) << ordered.error().message;
+  EXPECT_THAT(ordered->module->signatures[0].input_names, ElementsAre("beta", "alpha"));
+  const auto out =
+      Compute(*ordered, {fusebox::converter::Floats({1}, {3}), fusebox::converter::Floats({1}, {1})});
+  ASSERT_TRUE(out) << out.error().message;
+  EXPECT_THAT(FloatsOf((*out)[0]), ElementsAre(4));
+  EXPECT_THAT(FloatsOf((*out)[1]), ElementsAre(2)) << "beta - alpha";
+  const auto sorted = ConvertFrozen(g.graph(), {}, {});
+  ASSERT_TRUE(sorted) << sorted.error().message;
+  EXPECT_THAT(sorted->module->signatures[0].input_names, ElementsAre("alpha", "beta"));
+  EXPECT_THAT(sorted->module->signatures[0].output_names, ElementsAre("boxes", "scores"));
+}
+
+// TFLite takes an unknown rank for that of a scalar, which a matrix product does not accept.
+TEST(FrozenGraph, NeedsTheShapeOfAnInputThatCannotBeAScalar) {
+  for (const std::string op : {"MatMul", "Mul"}) {
+    V1Graph g;
+    const std::string x = g.Placeholder("x", tf::DT_FLOAT, fusebox::Shape());
+    g.Op(op, {x, g.Const(samples::Floats({2, 2}, std::vector<float>{1, 2, 3, 4}))}, tf::DT_INVALID, {}, "y");
+    const auto converted = ConvertFrozen(g.graph(), {}, {});
+    EXPECT_EQ(converted.has_value(), op == "Mul");
+    if (!converted) EXPECT_THAT(converted.error().message, HasSubstr("set --shape x=..."));
+  }
 }
 
 TEST(FrozenGraph, IsCutAtAnyOutputOfANode) {
