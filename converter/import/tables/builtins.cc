@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops with a builtin that belong to no larger family.
 #include <algorithm>
+#include <cmath>
 
 #include "converter/import/tables/translate.h"
 
@@ -89,10 +90,15 @@ Status UnsortedSegment(Translation& t) {
 }
 
 Status FakeQuant(Translation& t, double least, double most) {
+  const int64_t bits = t.attrs().i64("num_bits", 8);
+  if (least == 0 && most == 0) return t.Return(t.Value(Op::kZerosLike, {t.in(0)}));
+  if (!(least < most) || !std::isfinite(most - least))
+    return Invalid("its range is from " + std::to_string(least) + " to " + std::to_string(most));
+  if (bits < 2 || bits > 16) return Invalid("num_bits is " + std::to_string(bits) + ", expected 2 to 16");
   Attrs attrs;
   attrs.Set("min", least);
   attrs.Set("max", most);
-  attrs.Set("num_bits", t.attrs().i64("num_bits", 8));
+  attrs.Set("num_bits", bits);
   if (t.attrs().b("narrow_range", false)) attrs.Set("narrow_range", true);
   return t.Return(t.Value(Op::kFakeQuant, {t.in(0)}, std::move(attrs)));
 }

@@ -214,7 +214,8 @@ struct Dequantize {
   }
 };
 
-// x rounded to `num_bits` steps: the range from min to max, shifted so that zero is a step.
+// x rounded to `num_bits` steps: the range from min to max, shifted so that zero is a step, the first or last
+// one if zero is outside.
 struct FakeQuant {
   static constexpr std::string_view builtin = "FAKE_QUANT";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
@@ -223,7 +224,7 @@ struct FakeQuant {
     const Attrs attrs = n.attrs();
     const double least = attrs.f64("min", 0), most = attrs.f64("max", 0);
     const int64_t bits = attrs.i64("num_bits", 0);
-    if (!(least <= 0 && most >= 0 && least < most) || !std::isfinite(most - least))
+    if (!(least < most) || !std::isfinite(most - least))
       Fail("a range from " + std::to_string(least) + " to " + std::to_string(most), "attr min");
     if (bits < 2 || bits > 16) Fail("is " + std::to_string(bits), "attr num_bits");
     const double first = attrs.b("narrow_range", false) ? 1 : 0,

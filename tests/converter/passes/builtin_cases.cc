@@ -33,6 +33,12 @@ std::vector<SourceOp> BuiltinCases() {
        {F({3}, {-9, 0.2f, 1.3f}), F({}, {-2}), F({}, {5})},
        {-2, 0, 1.5},
        A("num_bits", 4, "narrow_range", true)},
+      {"FakeQuantWithMinMaxArgs",
+       {F({8}, {-1, 0, 0.5f, 1, 2, 2.9f, 3, 10})},
+       {0, 0, 0.5, 1, 2, 2.5, 2.5, 2.5},
+       A("min", 0.5, "max", 3.0)},
+      {"FakeQuantWithMinMaxVars", {d, F({}, {-3}), F({}, {-1})}, {0, 0}},
+      {"FakeQuantWithMinMaxVars", {d, F({}, {0}), F({}, {0})}, {0, 0}},
   };
   const Tensor none = F({}, {0}), main = I({}, {0}), whole = I({}, {-1});
   for (const std::string version : {"V2", "V3"}) {
