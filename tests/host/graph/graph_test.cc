@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+
 #include "host/graph/versions.h"
 
 namespace fusebox {
@@ -122,6 +125,65 @@ TEST(Versions, AreTheLowestThatCanSayIt) {
   EXPECT_EQ(LowestVersion(f, f.AddNode(Op::kTile, {words, b}, {kRow})), 2);
   EXPECT_EQ(LowestVersion(f, f.AddNode(Op::kFill, {b, words}, {kRow})), 2);
   EXPECT_EQ(LowestVersion(f, f.AddNode(Op::kReshape, {words, b}, {kRow})), 1);
+}
+
+// The versions above 1 of 8-bit forms that TFLite 2.9 registers (tensorflow/lite/kernels/register.cc).
+TEST(Versions, OfEightBitsAreKnownToTFLite29) {
+  const std::map<Op, int> known = {{Op::kAdd, 4},
+                                   {Op::kAveragePool2D, 3},
+                                   {Op::kConcatenation, 3},
+                                   {Op::kConv2D, 6},
+                                   {Op::kDepthwiseConv2D, 6},
+                                   {Op::kDepthToSpace, 2},
+                                   {Op::kFullyConnected, 9},
+                                   {Op::kL2Normalization, 2},
+                                   {Op::kLogistic, 3},
+                                   {Op::kLstm, 4},
+                                   {Op::kMaxPool2D, 3},
+                                   {Op::kMul, 5},
+                                   {Op::kRelu, 3},
+                                   {Op::kRelu6, 3},
+                                   {Op::kResizeBilinear, 4},
+                                   {Op::kSoftmax, 3},
+                                   {Op::kSpaceToDepth, 2},
+                                   {Op::kTanh, 3},
+                                   {Op::kPad, 4},
+                                   {Op::kGather, 5},
+                                   {Op::kBatchToSpaceNd, 3},
+                                   {Op::kSpaceToBatchNd, 3},
+                                   {Op::kTranspose, 5},
+                                   {Op::kMean, 3},
+                                   {Op::kSub, 5},
+                                   {Op::kSqueeze, 2},
+                                   {Op::kUnidirectionalSequenceLstm, 3},
+                                   {Op::kStridedSlice, 6},
+                                   {Op::kSplit, 4},
+                                   {Op::kLogSoftmax, 2},
+                                   {Op::kMaximum, 4},
+                                   {Op::kArgMax, 3},
+                                   {Op::kMinimum, 4},
+                                   {Op::kSlice, 5},
+                                   {Op::kTransposeConv, 3},
+                                   {Op::kTile, 3},
+                                   {Op::kSum, 2},
+                                   {Op::kArgMin, 3},
+                                   {Op::kReduceMax, 3},
+                                   {Op::kReduceMin, 3},
+                                   {Op::kPack, 3},
+                                   {Op::kUnpack, 4},
+                                   {Op::kResizeNearestNeighbor, 4},
+                                   {Op::kLeakyRelu, 2},
+                                   {Op::kMirrorPad, 2},
+                                   {Op::kSplitV, 2}};
+  for (const OpInfo& info : AllOps()) {
+    if (info.quantizes == Quantizes::kNone) continue;
+    Function f("f");
+    const ValueId bytes = f.AddInput({DType::kI8, {1, 2, 2, 2}});
+    const std::vector<ValueId> operands(static_cast<size_t>(std::max(info.operands.min, 1)), bytes);
+    const Node& node = f.AddNode(info.op, operands, {f.value(bytes).type});
+    const auto found = known.find(info.op);
+    EXPECT_LE(LowestVersion(f, node), found == known.end() ? 1 : found->second) << info.name;
+  }
 }
 
 TEST(Types, CountBytesWithoutOverflowing) {
