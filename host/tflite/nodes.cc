@@ -211,7 +211,7 @@ Attrs TableAttrs(const Node& node) {
   attrs.Set("name", node.name);
   if (!node.body.empty()) attrs.Set("decomposition_subgraph_index", FunctionRef{node.body});
   const std::string options = FlexOptions(node);
-  if (!options.empty()) attrs.Set("composite_attributes", options);
+  attrs.Set("composite_attributes", options.empty() ? WriteFlexMap({}) : options);  // LiteRT requires a map
   attrs.Set("version", int64_t{node.version});
   return attrs;
 }

@@ -5,6 +5,7 @@
 
 #include "converter/import/saved_model/graph.pb.h"
 #include "converter/import/tflite/import.h"
+#include "host/graph/flex.h"
 #include "host/graph/half.h"
 #include "host/tflite/tflite.h"
 #include "tests/converter/import/files.h"
@@ -175,6 +176,23 @@ TEST(FromTflite, KeepsCompositesInsideOfComposites) {
       EXPECT_EQ(module.Find(body.nodes[1]->body)->nodes.at(0)->op, Op::kAbs);
     }
   }
+}
+
+// LiteRT rejects a composite without them.
+TEST(FromTflite, WritesTheAttributesOfACompositeWithoutAny) {
+  File file;
+  Function &main = file.Add("main"), &body = file.Add("body");
+  Node& node = Composite(main, main.AddInput(F32({2}), "x"), "acme.plain", "body");
+  node.attrs = {};
+  main.outputs = node.results;
+  body.outputs = body.AddNode(Op::kAbs, {body.AddInput(F32({2}))}, {F32({2})}).results;
+  file.options.composites = Composites::kKeep;
+  const auto again = file.ConvertAndRead();
+  ASSERT_TRUE(again) << again.error().message;
+  const auto bytes = tflite::Write(**again);
+  ASSERT_TRUE(bytes) << bytes.error().message;
+  const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  EXPECT_THAT(text, HasSubstr(WriteFlexMap({})));
 }
 
 TEST(FromTflite, LeavesAFileWithoutSignaturesWithoutThem) {
