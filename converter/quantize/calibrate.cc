@@ -7,6 +7,7 @@
 #include "converter/quantize/ops8.h"
 #include "converter/quantize/quantize.h"
 #include "host/fusion/lower.h"
+#include "host/graph/calls.h"
 #include "host/graph/npy.h"
 
 namespace fusebox::converter::quantize {
@@ -226,6 +227,20 @@ Result<Observer> Observer::Create(Context& context, const Module& module, const 
 
 Result<std::vector<Tensor>> Observer::Run(const Sample& sample) { return runner_->Run(function_, sample); }
 
+std::vector<std::string> Observer::Untaken() const {
+  std::vector<std::string> out;
+  for (const Function* f : Reachable(*module_, {function_})) {
+    if (!runner_->has_run(f->name)) continue;
+    for (size_t i = 0; i < f->nodes.size(); ++i) {
+      const Node& node = *f->nodes[i];
+      if (!node.is(Op::kIf) && !node.is(Op::kWhile)) continue;
+      for (const std::string& name : References(node))
+        if (!runner_->has_run(name)) out.push_back(name + " of " + DescribeIn(*f, node, i));
+    }
+  }
+  return out;
+}
+
 void Range::Widen(const Tensor& tensor) {
   for (const float value : tensor.data.As<float>()) {
     if (!std::isfinite(value)) {
@@ -332,6 +347,9 @@ Result<Measured> Measure(Context& context, const Module& module, const std::stri
     for (size_t i = 0; i < values.size(); ++i) saturation.Widen(values[i], tensors[i], ranges[values[i]]);
     FUSEBOX_TRY(cells.Widen(Seen(f, samples[s], values, tensors), out.lstms).At(place));
   }
+  for (const std::string& place : observer.Untaken())
+    context.Note("no calibration sample enters function " + place +
+                 ": the ranges lack its values; add samples that enter it");
   saturation.Finish(ranges);
   return out;
 }

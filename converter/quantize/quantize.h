@@ -102,6 +102,8 @@ class Observer {
                                  std::vector<ValueId> values, int threads = 0);
   // These values for the next sample, in the same order.
   Result<std::vector<Tensor>> Run(const Sample&);
+  // Branches and bodies of loops that no sample has entered, outermost ones only, with their places.
+  std::vector<std::string> Untaken() const;
 
  private:
   Observer() = default;

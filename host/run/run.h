@@ -326,6 +326,7 @@ class Runner final : private plan::LoopPlans {
   // Valid until the next call of this runner.
   Result<const fbx_tensor*> ValueOf(const Function& function, ValueId id) const;
   std::vector<NodeTime> times() const;  // requires profile
+  bool has_run(std::string_view function) const;
 
   std::string Explain() const;  // all plans so far
   std::vector<MemoryPlan> memory_plans() const;

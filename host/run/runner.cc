@@ -149,6 +149,11 @@ void Runner::Reset() {
   called_once_.clear();
 }
 
+bool Runner::has_run(std::string_view function) const {
+  const auto frame = frames_.find(program_.Find(function));
+  return frame != frames_.end() && frame->second->last_call() > 0;
+}
+
 std::string Runner::Explain() const {
   std::string text;
   for (const auto& [code, frame] : frames_) text += frame->Explain();
