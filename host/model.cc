@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/model.h"
 
-#include <algorithm>
-#include <mutex>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "host/base/cancel.h"
 #include "host/base/trace.h"
 #include "host/fusion/lower.h"
 #include "host/run/run.h"
@@ -55,6 +60,40 @@ Status CheckPlugins(const std::vector<SiteReport>& sites) {
   return Unsupported("composite " + missing->composite + ": " + missing->why +
                      "; install its plugin, or let the body run instead");
 }
+
+// An opening that another thread, or its time limit, may end.
+class Opening {
+ public:
+  explicit Opening(const ModelOptions& options) : cancel_(options.cancel), limit_(options.time_limit_ms) {
+    if (limit_.count() <= 0) return;
+    if (cancel_ == nullptr) cancel_ = std::make_shared<std::atomic<bool>>(false);
+    timer_ = std::jthread([this](const std::stop_token& stop) { Wait(stop); });
+  }
+  // Names the limit if it ended the opening.
+  template <class T>
+  Result<T> Explain(Result<T> result) const {
+    if (result || result.error().code != Code::kCancelled || !expired_) return result;
+    result.error().message += fmt::format(": it took longer than its time limit of {} ms", limit_.count());
+    return result;
+  }
+  const std::atomic<bool>* flag() const { return cancel_.get(); }
+
+ private:
+  void Wait(const std::stop_token& stop) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any wake;
+    const auto limit = std::min<std::chrono::milliseconds>(limit_, std::chrono::hours(1 << 16));
+    if (wake.wait_for(lock, stop, limit, [&] { return stop.stop_requested(); })) return;
+    expired_ = true;
+    *cancel_ = true;
+  }
+
+  std::shared_ptr<std::atomic<bool>> cancel_;
+  const std::chrono::milliseconds limit_;
+  std::atomic<bool> expired_ = false;
+  std::jthread timer_;
+};
 
 // Both stages verify their result.
 Result<std::unique_ptr<Module>> ReadChecked(const std::string& path) {
@@ -111,6 +150,13 @@ Result<Delegation> Model::Load(std::unique_ptr<Module> module, const ModelOption
 
 Result<std::shared_ptr<const Model>> Model::Create(std::unique_ptr<Module> module,
                                                    const ModelOptions& options) {
+  const Opening opening(options);
+  const CancelScope scope(opening.flag());
+  return opening.Explain(Build(std::move(module), options));
+}
+
+Result<std::shared_ptr<const Model>> Model::Build(std::unique_ptr<Module> module,
+                                                  const ModelOptions& options) {
   std::shared_ptr<Model> model(new Model());
   Impl& impl = *model->impl_;
   FUSEBOX_ASSIGN(const Delegation delegates, model->Load(std::move(module), options));
@@ -124,6 +170,7 @@ Result<std::shared_ptr<const Model>> Model::Create(std::unique_ptr<Module> modul
 }
 
 Result<std::vector<Model::Entry>> Model::Survey(const std::string& path, const ModelOptions& options) {
+  const CancelScope scope(options.cancel.get());
   FUSEBOX_ASSIGN(std::unique_ptr<Module> module, ReadChecked(path));
   Model model;
   FUSEBOX_ASSIGN(const Delegation delegates, model.Load(std::move(module), options));

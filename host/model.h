@@ -12,6 +12,7 @@
 // with op, plugin and searched directories. Open fails if no signature can run.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +40,9 @@ struct ModelOptions {
   std::string name = "<memory>";  // of a model from memory, in messages
   // If no plugin here has a kernel for a fused op, or a rule for a composite, and there is a body.
   Missing missing = Missing::kWarn;
+  int64_t time_limit_ms = 0;  // opening that takes longer fails with Code::kCancelled. 0: no limit
+  // Opening ends at its next node, with Code::kCancelled, once any thread sets it; time_limit_ms sets it too.
+  std::shared_ptr<std::atomic<bool>> cancel = {};
 };
 
 namespace run {
@@ -80,6 +84,7 @@ class Model {
  private:
   Model();
   static Result<std::shared_ptr<const Model>> Create(std::unique_ptr<Module>, const ModelOptions&);
+  static Result<std::shared_ptr<const Model>> Build(std::unique_ptr<Module>, const ModelOptions&);
   Result<Delegation> Load(std::unique_ptr<Module>, const ModelOptions&);
   struct Impl;
   std::unique_ptr<Impl> impl_;

@@ -32,6 +32,7 @@ Result<ModelOptions> ParseModelOptions(const char* json) {
   options.missing = missing == "error"  ? Missing::kError
                     : missing == "body" ? Missing::kBody
                                         : Missing::kWarn;
+  options.time_limit_ms = value.value("time_limit_ms", options.time_limit_ms);
   if (value.contains("delegates")) {
     FUSEBOX_ASSIGN(options.delegates, ReadDelegates(document));
   }

@@ -23,7 +23,11 @@ class Evaluation final : public Resizer {
 
   Result<std::vector<Tensor>> Run(std::span<const Tensor> operands) {
     FUSEBOX_TRY(BindOperands(operands));
-    FUSEBOX_TRY(InferResults());
+    std::vector<Type> types;
+    Inference inference(node_.results.size(), types);
+    FUSEBOX_ASSIGN(const Accepted accepted, Accepted::Make(kernel_, call_, *view_.abi(), inference));
+    FUSEBOX_TRY(PlaceResults(inference));
+    FUSEBOX_TRY(accepted.Init(&instance_));
     FUSEBOX_TRY(Prepare());
     FUSEBOX_TRY(Invoke());
     std::vector<Tensor> results;
@@ -65,10 +69,7 @@ class Evaluation final : public Resizer {
     return {};
   }
 
-  Status InferResults() {
-    std::vector<Type> types;
-    Inference inference(node_.results.size(), types);
-    FUSEBOX_TRY(CallInfer(kernel_, call_, *view_.abi(), inference));
+  Status PlaceResults(const Inference& inference) {
     if (!inference.needed().empty()) return Internal("infer requires a value that is known");
     memory_.resize(node_.results.size());
     for (uint32_t i = 0; i < memory_.size(); ++i) {
@@ -116,10 +117,8 @@ class Evaluation final : public Resizer {
   }
 
   Status Prepare() {
-    const InCall in(call_, *view_.abi());
-    if (FBX_HAS(&kernel_, init))
-      FUSEBOX_TRY(Check(kernel_.init(call_.abi(), kernel_.user, view_.abi(), &instance_)));
     if (!FBX_HAS(&kernel_, prepare)) return {};
+    const InCall in(call_, *view_.abi());
     return Check(kernel_.prepare(call_.abi(), kernel_.user, instance_, view_.abi(), &slots_.plan, &state_));
   }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <optional>
 
+#include "host/base/cancel.h"
 #include "host/base/log.h"
 #include "host/eval/eval.h"
 #include "host/eval/moved.h"
+#include "host/graph/cost.h"
 
 namespace fusebox {
 namespace {
@@ -33,6 +35,7 @@ class Folder {
   int Run() {
     int folded = 0;
     for (auto& node : function_.nodes) {
+      if (!CheckCancelled()) break;
       if (Info(node->op).effects != Effects::kPure || Has(node->op, kHost) || node->results.empty()) continue;
       auto values = Value(*node);
       if (!values || !Affordable(*node, *values)) continue;
@@ -91,12 +94,14 @@ class Folder {
     return size <= Budget(node);
   }
 
-  // Checked before computing: a few bytes of a file may request terabytes.
+  // Checked before computing: a few bytes of a file may request terabytes, and some megabytes hours.
   bool MayFit(const Node& node) {
     bool known = true;
     for (const ValueId id : node.results)
       known = known && (id == kNoValue || function_.value(id).type.shape.is_static());
     if (!known && !InferNode(registry_, module_, function_, node)) return false;
+    constexpr uint64_t kMostWork = uint64_t{1} << 34;  // seconds
+    if (ArithmeticOps(function_, node).value_or(0) > kMostWork) return false;
     const int64_t budget = Budget(node);
     int64_t size = 0;
     for (const ValueId id : node.results) {

@@ -107,6 +107,47 @@ Status CallInfer(const fbx_kernel& kernel, HostCall& call, const fbx_node& node,
   return {};
 }
 
+static bool Supports(const fbx_kernel* kernel, HostCall& call, const fbx_node& node) {
+  if (!FBX_HAS(kernel, supports)) return true;
+  const InCall in(call, node);
+  const fbx_status status = kernel->supports(call.abi(), kernel->user, &node);
+  call.TakeDiags();
+  return status == FBX_OK;
+}
+
+Result<Accepted> Accepted::Make(const fbx_kernel& kernel, HostCall& call, const fbx_node& node,
+                                Inference& inference) {
+  FUSEBOX_TRY(CallInfer(kernel, call, node, inference));
+  return Accepted(kernel, call, node);
+}
+
+Result<Accepted> Accepted::Declared(const fbx_kernel& kernel, HostCall& call, NodeView& view,
+                                    size_t results) {
+  std::vector<Type> types;
+  const auto accept = [&] {
+    Inference inference(results, types);
+    return Make(kernel, call, *view.abi(), inference);
+  };
+  Result<Accepted> accepted = accept();
+  if (accepted) return accepted;
+  for (size_t i = 0; i < view.operand_count(); ++i) {
+    fbx_tensor& tensor = view.operand(i).edit();
+    if ((tensor.flags & (FBX_TENSOR_CONST | FBX_TENSOR_ABSENT)) == 0)
+      view.operand(i).SetType({static_cast<DType>(tensor.dtype), Shape()});
+  }
+  if (!Supports(&kernel, call, *view.abi())) return accepted;
+  if (auto by_constants = accept()) return by_constants;
+  return accepted;
+}
+
+Status Accepted::Init(void** instance) const {
+  *instance = nullptr;
+  if (!FBX_HAS(kernel_, init)) return {};
+  const InCall in(*call_, *node_);
+  const fbx_status status = kernel_->init(call_->abi(), kernel_->user, node_, instance);
+  return status == FBX_OK ? Status() : call_->Check(status);
+}
+
 std::optional<Type> Refine(const Type& a, const Type& b) {
   if (a.dtype == DType::kNone) return b;
   if (b.dtype == DType::kNone) return a;

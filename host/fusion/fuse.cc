@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "host/base/cancel.h"
 #include "host/base/log.h"
 #include "host/fusion/composite.h"
 #include "host/fusion/declared.h"
@@ -87,6 +88,7 @@ class Fuser {
     Function* function = module_.Find(name);
     if (!function || !visited_.insert(name).second) return {};
     for (size_t i = 0; i < function->nodes.size(); ++i) {
+      FUSEBOX_TRY(CheckCancelled());
       const Node& node = *function->nodes[i];
       if (!node.is(Op::kStablehloComposite)) {
         for (const std::string& callee : References(node)) {

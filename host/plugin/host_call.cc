@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "host/base/cancel.h"
 #include "host/base/log.h"
 #include "host/graph/view.h"
 #include "host/plugin/plugin.h"
@@ -58,6 +59,7 @@ HostCall::HostCall(const LoadedPlugin& plugin, const Services* services)
     : plugin_(plugin),
       services_(services),
       cancelled_(services != nullptr ? services->cancelled() : nullptr) {
+  if (cancelled_ == nullptr) cancelled_ = CancelScope::Current();
   if (cancelled_ == nullptr) cancelled_ = &kNeverCancelled;
   table_.host = {
       FBX_HEAD(fbx_host),     Emit,     GetExtension, &AttrApi(), AsAbi(plugin.options()), AsAbi("fusebox"),
@@ -111,7 +113,7 @@ Status HostCall::Check(fbx_status status) {
     }
     return {};
   }
-  if (status == FBX_CANCELLED && cancelled()) return Fail(Code::kCancelled, "the run was cancelled");
+  if (status == FBX_CANCELLED && cancelled()) return Fail(Code::kCancelled, "it was cancelled");
   if (status == FBX_CANCELLED)
     return Internal("plugin " + std::string(plugin_.id()) + ": " + StatusName(status));
   std::string message;

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "host/base/cancel.h"
 #include "host/fusion/fusion.h"
-#include "host/plugin/call.h"
 #include "host/run/profile.h"
 #include "host/run/run.h"
 
@@ -151,6 +151,7 @@ class ProgramBuilder {
   Status FillAll(plan::Code& code, int depth) {
     for (size_t i = 0; i < code.units.size(); ++i) {
       if (code.units[i].part >= 0) continue;
+      FUSEBOX_TRY(CheckCancelled());
       FUSEBOX_TRY(Fill(code, i, depth).At([&] {
         return fmt::format("function {}: {}", code.name(), code.Describe(i));
       }));
@@ -256,18 +257,18 @@ class ProgramBuilder {
       if (node.operands[i] != kNoValue)
         view.operand(i).edit().file = files.Of(function.value(node.operands[i]));
     }
-    HostCall& call = calls.For(*unit.kernel.plugin);
-    void* instance = nullptr;
-    const InCall in(call, *view.abi());
     TraceSpan span("init kernel");
     if (span) {
       span.Arg("op", std::string(Name(node.op)));
       span.Arg("name", node.location.name);
     }
-    const fbx_status status =
-        unit.kernel.kernel->init(call.abi(), unit.kernel.kernel->user, view.abi(), &instance);
+    FUSEBOX_ASSIGN(
+        const Accepted accepted,
+        Accepted::Declared(*unit.kernel.kernel, calls.For(*unit.kernel.plugin), view, ProperResults(node)));
+    void* instance = nullptr;
+    Status status = accepted.Init(&instance);
     unit.instance = instance;
-    if (status != FBX_OK) return call.Check(status);
+    if (!status) return status;
     calls.DropDiags();
     return {};
   }
@@ -298,6 +299,7 @@ class ProgramBuilder {
       const bool has_init = unit.kernel && FBX_HAS(unit.kernel.kernel, init);
       if (nobody || has_init) view.Show(*code.function, node);
       if (nobody) FUSEBOX_TRY(ChooseKernel(registry, *code.function, node, view).At(place));
+      if (has_init) FUSEBOX_TRY(CheckCancelled());
       if (has_init) FUSEBOX_TRY(Init(unit, *code.function, node, view, calls, files).At(place));
     }
     return {};
@@ -361,6 +363,7 @@ Result<std::unique_ptr<Program>> Program::Create(const Module& module, std::shar
   bool any = false;
   for (const std::string& entry : EntriesOf(module)) {
     Status status = builder.AddEntry(entry, true);
+    FUSEBOX_TRY(CheckCancelled());
     any = any || status;
     if (first && !status) first = std::move(status);
   }

@@ -32,12 +32,17 @@ std::vector<std::string> SignatureNames(const flatbuffers::Vector<Offset<format:
     }
     warned = warned || !found;
   }
+  std::set<std::string> taken;
+  for (size_t i = 0; i < names.size(); ++i)
+    if (named[i]) taken.insert(names[i]);
   for (size_t i = 0; i < names.size(); ++i) {
     if (named[i]) continue;
     // The signature leaves it out; calls still need a name for it.
     names[i] =
         TextOf(graph.tensors()->Get(static_cast<unsigned>(tensors->Get(static_cast<unsigned>(i))))->name());
-    while (std::ranges::count(names, names[i]) > 1) names[i] += "_";
+    if (taken.contains(names[i])) names[i] += "_";
+    if (taken.contains(names[i])) names[i] += std::to_string(i);
+    while (!taken.insert(names[i]).second) names[i] += "_";
   }
   return names;
 }

@@ -6,6 +6,7 @@
 namespace fusebox::cpu {
 
 void PackPanels(const float* weights, const PanelShape& s, float* to) {
+  if (s.depth == 0) return;  // of any number of columns
   std::vector<float> moved;
   if (s.taps > 1) {
     moved.resize(static_cast<size_t>(s.columns * s.depth));

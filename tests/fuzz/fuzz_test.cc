@@ -42,7 +42,9 @@ TEST_P(Readers, AcceptSeedsAndRefuseDamageWithAReason) {
   size_t refused = 0;
   const auto damage = [&](const std::string& seed) {
     for (size_t i = 0; i < of_each; ++i) {
-      const Status status = run(Damaged(seed, random));
+      std::string copy = target.mutate && i % 2 == 0 ? target.mutate(seed, random) : "";
+      if (copy.empty()) copy = Damaged(seed, random);
+      const Status status = run(copy);
       EXPECT_TRUE(SucceedsOrBlamesInput(status)) << "copy " << i;
       refused += !status;
     }

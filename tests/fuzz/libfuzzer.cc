@@ -3,9 +3,12 @@
 #include <pthread.h>
 #include <sanitizer/common_interface_defs.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <random>
 
 #include "tests/fuzz/targets.h"
 
@@ -50,4 +53,15 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
     std::abort();
   }
   return 0;
+}
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t most);
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::string changed;
+  if (target->mutate && random() % 8 != 0)
+    changed = target->mutate({reinterpret_cast<const char*>(data), size}, random);
+  if (changed.empty() || changed.size() > most) return LLVMFuzzerMutate(data, size, most);
+  std::memcpy(data, changed.data(), changed.size());
+  return changed.size();
 }

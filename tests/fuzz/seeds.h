@@ -17,6 +17,8 @@ std::vector<std::string> KerasConfigSeeds();
 std::vector<std::string> TfliteSeeds();
 std::vector<std::string> ModelSeeds();
 std::vector<std::string> OtherModelSeeds();
+std::vector<std::string> DelegatedSeeds();
+std::vector<std::string> OtherDelegatedSeeds();
 std::vector<std::string> ManifestSeeds();
 std::vector<std::string> ConfigSeeds();
 std::vector<std::string> StringSeeds();

@@ -8,6 +8,7 @@
 
 #include "host/base/buffer.h"
 #include "samples/models/models.h"
+#include "tests/fuzz/mutate.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -25,7 +26,11 @@ constexpr Target kTargets[] = {
     {"keras_config", "config.json of a .keras file with good weights, converted whole", RunKerasConfig,
      KerasConfigSeeds},
     {"tflite", ".tflite, read and written again", RunTflite, TfliteSeeds},
-    {"run", ".tflite, opened and run with the built-in kernels", RunModel, ModelSeeds, OtherModelSeeds},
+    {"run", ".tflite, opened and run with the built-in kernels", RunModel, ModelSeeds, OtherModelSeeds,
+     Mutated},
+#ifdef FUSEBOX_XNNPACK
+    {"delegated", "the same with XNNPACK", RunDelegated, DelegatedSeeds, OtherDelegatedSeeds, Mutated},
+#endif
     {"manifest", "fusebox-plugin.json, its rules applied and its schemas used", RunManifest, ManifestSeeds},
     {"config", "fusebox.json, with a plugin", RunConfig, ConfigSeeds},
 #ifdef FUSEBOX_STRINGS

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <random>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,8 @@ struct Target {
   Status (*run)(std::span<const std::byte> bytes);
   std::vector<std::string> (*seeds)();                // valid files
   std::vector<std::string> (*odd_seeds)() = nullptr;  // files that may be rejected
+  // Changes what is read of the file; null: only its bytes change. Empty: not done.
+  std::string (*mutate)(std::string_view file, std::mt19937_64& random) = nullptr;
 };
 std::span<const Target> Targets();
 const Target* FindTarget(std::string_view name);  // null: none
@@ -32,6 +35,7 @@ Status RunKeras(std::span<const std::byte>);
 Status RunKerasConfig(std::span<const std::byte>);
 Status RunTflite(std::span<const std::byte>);
 Status RunModel(std::span<const std::byte>);
+Status RunDelegated(std::span<const std::byte>);
 Status RunManifest(std::span<const std::byte>);
 Status RunConfig(std::span<const std::byte>);
 Status RunStrings(std::span<const std::byte>);

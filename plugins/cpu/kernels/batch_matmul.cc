@@ -28,6 +28,7 @@ struct BatchMatMul {
     if (!TakesQuantized(n)) return;
     quantized_ = QuantizedProduct(n, OperandsOf(n), Activation::kNone,
                                   n.attrs().b("asymmetric_quantize_inputs", false));
+    if (!n.in(1).is_const()) return;
     const Shape y(n.in(1));
     quantized_.KeepPacked(n, Last(y, !adj_y_), Last(y, adj_y_));
   }

@@ -41,9 +41,9 @@ struct Conv2D {
     }
     quantized_ = QuantizedProduct(n, kOperands, activation_, n.in(1).quant()->count > 1);
     const Tensor in = n.in(0), filter = n.in(1);
-    const int64_t groups = std::max<int64_t>(1, DimOrUnknown(in, 3) / filter.dim(3));
-    if (DimOrUnknown(in, 3) > 0)
-      quantized_.KeepPacked(n, filter.dim(0) / groups, filter.dim(1) * filter.dim(2) * filter.dim(3));
+    if (!filter.is_const() || DimOrUnknown(in, 3) < 1) return;
+    const int64_t groups = std::max<int64_t>(1, in.dim(3) / filter.dim(3));
+    quantized_.KeepPacked(n, filter.dim(0) / groups, filter.dim(1) * filter.dim(2) * filter.dim(3));
   }
 
   static void supports(const Node& n) {

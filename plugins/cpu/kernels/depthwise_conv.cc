@@ -37,6 +37,7 @@ struct DepthwiseConv2D {
     if (!QuantizedProduct::Takes(n, kOperands)) return;
     quantized_ = QuantizedProduct(n, OperandsOf(n), activation_, true);
     const Tensor filter = n.in(1);
+    if (!filter.is_const()) return;
     quantized_.KeepPacked(n, filter.dim(3), filter.dim(1) * filter.dim(2), LinesOf(n));
   }
 
@@ -122,7 +123,7 @@ struct DepthwiseConv2D {
     job.pad_left = PaddingBefore(job.in_width, job.filter_width, job.right, window_.same);
   }
 
-  static bool IsColumn(const Node& n) { return n.in(0).dim(2) == 1 && n.in(1).dim(2) == 1; }
+  static bool IsColumn(const Node& n) { return DimOrUnknown(n.in(0), 2) == 1 && n.in(1).dim(2) == 1; }
 
   // Calls f(row, worker) for all rows of output pixels.
   template <class J, class F>

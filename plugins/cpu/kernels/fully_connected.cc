@@ -42,7 +42,7 @@ struct FullyConnected {
       return;
     }
     quantized_ = QuantizedProduct(n, kOperands, activation_, asymmetric);
-    quantized_.KeepPacked(n, n.in(1).dim(0), n.in(1).dim(1));
+    if (n.in(1).is_const()) quantized_.KeepPacked(n, n.in(1).dim(0), n.in(1).dim(1));
   }
 
   static void supports(const Node& n) {

@@ -69,7 +69,7 @@ struct SkipGram {
         all_(n.attrs().b("include_all_ngrams", false)) {}
 
   void invoke(const Node& n) const {
-    const Grams grams = Make(WordsOf(Strings(n.in(0))[0]));
+    const Grams grams = Make(n, WordsOf(Strings(n.in(0))[0]));
     const auto count = static_cast<int64_t>(grams.ends.size());
     StoreStrings(n, 0, {{count}}, [&](int64_t k) { return grams[static_cast<size_t>(k)]; });
   }
@@ -77,17 +77,20 @@ struct SkipGram {
  private:
   // In the order of a depth-first walk. A shorter n-gram (include_all_ngrams) comes after those that it
   // begins, and there is none in a text of fewer words than ngram_size: as in stock TFLite.
-  Grams Make(const std::vector<std::string_view>& words) const {
+  Grams Make(const Node& n, const std::vector<std::string_view>& words) const {
     Grams grams;
     if (words.size() < size_) return grams;
     std::vector<size_t> chosen;
     for (size_t next = 0;;) {
-      const size_t limit = chosen.empty() ? words.size() : std::min(words.size(), chosen.back() + skip_ + 2);
+      // A complete n-gram needs this many words: what cannot become one is no reason to walk on.
+      const size_t end = all_ ? words.size() : words.size() - (size_ - chosen.size()) + 1;
+      const size_t limit = chosen.empty() ? end : std::min(end, chosen.back() + skip_ + 2);
       if (chosen.size() < size_ && next < limit) {
         chosen.push_back(next++);
         continue;
       }
       if (chosen.empty()) return grams;
+      if (n.cancelled()) throw Error{FBX_CANCELLED, "the run was cancelled"};
       if (all_ || chosen.size() == size_) grams.Add(words, chosen);
       next = chosen.back() + 1;
       chosen.pop_back();

@@ -41,10 +41,11 @@ struct TransposeConv {
 
   explicit TransposeConv(const Node& n) : window_(ReadWindowOptions(n)), activation_(FusedActivation(n)) {
     const Tensor filter = n.in(1);
+    if (QuantizedProduct::Takes(n, kOperands)) quantized_ = QuantizedProduct(n, kOperands, activation_, true);
+    if (!filter.is_const()) return;
     if (QuantizedProduct::Takes(n, kOperands)) {
-      quantized_ = QuantizedProduct(n, kOperands, activation_, true);
       quantized_.KeepPacked(n, filter.dim(0) * filter.dim(1) * filter.dim(2), filter.dim(3));
-    } else if (filter.is_const() && filter.dtype() == FBX_F32) {
+    } else if (filter.dtype() == FBX_F32) {
       const int64_t taps = filter.dim(1) * filter.dim(2);
       panels_ = std::make_unique<KeptPanels>(n, 1, PanelShape{taps * filter.dim(0), filter.dim(3), 1, taps});
     }

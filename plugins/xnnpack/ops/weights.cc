@@ -4,6 +4,7 @@
 #include <fusebox/quant.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace fusebox::xnnpack {
@@ -46,8 +47,11 @@ float LeastScale(Tensor input, Tensor filter, Tensor output) {
     if (!(to_output * q.scales[i] < 256))
       throw Reject{"QUANT", "a scale ratio of " + std::to_string(to_output * q.scales[i])};
   float least = std::max(0x1p-32f / to_output, std::numeric_limits<float>::min());
-  while (AffineOf(input).scale * least / AffineOf(output).scale < 0x1p-32f)
-    least = std::nextafter(least, 1.0f);
+  const auto rounds_up = [&] { return AffineOf(input).scale * least / AffineOf(output).scale >= 0x1p-32f; };
+  // Three operations round. Those that lose more, to zero or denormals, are left to other kernels.
+  for (int i = 0; i < 3 && !rounds_up(); ++i) least = std::nextafter(least, HUGE_VALF);
+  if (!rounds_up() || !std::isfinite(least))
+    throw Reject{"QUANT", "a ratio of input and output scales of " + std::to_string(to_output)};
   return least;
 }
 

@@ -35,7 +35,7 @@ enum {
   FUSEBOX_IO = 4,            /* a system call failed */
   FUSEBOX_OUT_OF_MEMORY = 5, /* also: above memory_limit */
   FUSEBOX_INTERNAL = 6,      /* a bug of Fusebox or of a plugin */
-  FUSEBOX_CANCELLED = 7      /* by fusebox_session_cancel */
+  FUSEBOX_CANCELLED = 7      /* by fusebox_session_cancel, or after time_limit_ms */
 };
 
 /* Levels of log lines. */

@@ -70,6 +70,7 @@ struct ModelOptions {
   std::string name = {};              // of a model from memory, in messages
   // "warn", "body" or "error": if the plugin of a fused op or composite is missing. Empty: "warn".
   std::string missing = {};
+  int64_t time_limit_ms = 0;  // opening that takes longer fails with Code::kCancelled. 0: no limit
 };
 
 // A .tflite file, read, fused, with kernels and delegates chosen. Immutable, any thread. Sessions keep it.
@@ -134,6 +135,7 @@ class Model {
   static std::string Json(const ModelOptions& options) {
     detail::JsonObject json;
     json.Set("fuse", options.fuse);
+    if (options.time_limit_ms > 0) json.Set("time_limit_ms", options.time_limit_ms);
     if (!options.name.empty()) json.Set("name", options.name);
     if (!options.missing.empty()) json.Set("missing", options.missing);
     if (!options.delegate_options.empty()) json.SetText("delegate_options", options.delegate_options);

@@ -27,7 +27,7 @@ enum class Code : int32_t {
   kIo = FUSEBOX_IO,                    // a system call failed
   kOutOfMemory = FUSEBOX_OUT_OF_MEMORY,
   kInternal = FUSEBOX_INTERNAL,    // a bug of Fusebox or of a plugin
-  kCancelled = FUSEBOX_CANCELLED,  // by Session::Cancel
+  kCancelled = FUSEBOX_CANCELLED,  // by Session::Cancel, or after ModelOptions::time_limit_ms
 };
 
 struct Error {

@@ -35,6 +35,11 @@ const Suite kSuite("skip_gram", [](Cases& c) {
   c.push_back(Of("no words", " \n", 1, 0, false, {}));
   c.push_back(Of("one word", "word", 1, 9, true, {"word"}));
   c.push_back(Of("skips beyond the end", "a b", 2, INT32_MAX, false, {"a b"}));
+  // One word is left out. All ways to leave out words are 2^40.
+  std::string many;
+  for (int i = 0; i < 40; ++i) many += "a ";
+  c.push_back(
+      Of("nearly all words", many, 39, INT32_MAX, false, std::vector(40, many.substr(0, 2 * 39 - 1))));
   c.push_back(Refused("of nothing", {Text({}, {"a"})}, 0, 0, "attr ngram_size: is less than 1"));
   c.push_back(Refused("skips back", {Text({}, {"a"})}, 1, -1, "attr max_skip_size: is negative"));
   c.push_back(Refused("two strings", {Text({2}, {"a", "b"})}, 1, 0, "has 2 strings, expected one"));

@@ -108,10 +108,10 @@ Answered Try(const std::shared_ptr<Registry>& registry, const std::string& deleg
 
 }  // namespace
 
-std::string FileOf(const Case& c, size_t inputs) {
+std::string FileOf(const Case& c, size_t inputs, bool company) {
   const auto op = FindOp(c.op);
   if (!op) return "";
-  const auto file = tflite::Write(*ModelOf(c, *op, inputs, false));
+  const auto file = tflite::Write(*ModelOf(c, *op, inputs, company && CanHaveCompany(c)));
   return file ? *file : "";
 }
 

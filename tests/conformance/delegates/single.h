@@ -22,8 +22,8 @@ struct Answered {
 };
 
 // The case as a file; empty: not representable. The first `inputs` present operands are inputs, the others
-// constants.
-std::string FileOf(const Case&, size_t inputs);
+// constants. `company`: with a following addition, if the result is f32.
+std::string FileOf(const Case&, size_t inputs, bool company = false);
 
 std::shared_ptr<Registry> RegistryWith(const std::string& plugin_folder);
 // A case that the delegate declines alone is tried again with a following addition.

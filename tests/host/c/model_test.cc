@@ -123,6 +123,8 @@ TEST(CModel, OptionsAreChecked) {
   EXPECT_EQ(OpenSaid(sum, R"({"missing": "error"})"), "ok");
   EXPECT_THAT(OpenSaid(sum, R"({"missing": "never"})"), StartsWith("invalid: model options:1:2: missing: "));
   EXPECT_EQ(OpenSaid(sum, R"({"fuse": false, "delegates": [], "delegate_options": {}})"), "ok");
+  EXPECT_EQ(OpenSaid(sum, R"({"time_limit_ms": 100000})"), "ok");
+  EXPECT_THAT(OpenSaid(sum, R"({"time_limit_ms": -1})"), HasSubstr("time_limit_ms"));
   EXPECT_THAT(OpenSaid("no model", R"({"name": "net"})"), StartsWith("invalid: net: "));
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <fusebox/plugin.hpp>
 #include <numeric>
+#include <thread>
 
 int test_made = 0;
 
@@ -168,6 +169,10 @@ struct Made {
   static constexpr std::string_view custom = "test.made";
   explicit Made(const Node& n) {
     if (n.attrs().i64("fail", 0) != 0) throw Error{FBX_INVALID, "cannot be made"};
+    if (n.attrs().i64("poll", 0) != 0) {
+      while (!n.cancelled()) std::this_thread::yield();
+      throw Error{FBX_CANCELLED, ""};
+    }
     ++test_made;
   }
   ~Made() { --test_made; }

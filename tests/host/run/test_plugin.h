@@ -13,7 +13,7 @@
 //   test.count (x) -> x + number of runs of the plan (persistent memory), via scratch
 //   test.parallel (x) -> x + 1 computed in nested parallel loops
 //   test.fail (x) -> fails with "no luck today"        test.unsized (x) -> i64[?], not resized
-//   test.made (x) {fail} -> x; cannot be initialized with fail = 1
+//   test.made (x) {fail, poll} -> x; cannot be initialized with fail = 1, polls until cancelled with poll = 1
 // DEQUANTIZE (i8 x[n]) -> x times the number of runs of all DEQUANTIZE
 // UNIDIRECTIONAL_SEQUENCE_RNN (x, -, -, -, state) -> state after state += x.
 extern const fbx_entry kTestPlugin;
