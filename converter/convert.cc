@@ -77,7 +77,7 @@ Conversion FromTflite(std::string file) {
 Result<Converted> Conversion::Convert() {
   report_ = {};
   report_.source = source_;
-  auto converted = Run();
+  auto converted = CatchNoMemory([&] { return source_; }, [&] { return Run(); });
   if (!converted) report_.error = converted.error().message;
   return converted;
 }

@@ -108,8 +108,11 @@ Result<std::unique_ptr<Module>> ReadChecked(const std::string& path) {
 Result<std::shared_ptr<const Model>> Model::Open(const std::string& path, const ModelOptions& options) {
   TraceSpan span("open");
   span.Arg("file", path);
-  FUSEBOX_ASSIGN(std::unique_ptr<Module> module, ReadChecked(path));
-  return Create(std::move(module), options);
+  const auto open = [&]() -> Result<std::shared_ptr<const Model>> {
+    FUSEBOX_ASSIGN(std::unique_ptr<Module> module, ReadChecked(path));
+    return Create(std::move(module), options);
+  };
+  return CatchNoMemory([&] { return path; }, open);
 }
 
 Result<std::shared_ptr<const Model>> Model::FromMemory(Buffer bytes, const ModelOptions& options) {

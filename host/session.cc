@@ -120,25 +120,39 @@ Status Session::Impl::Shape(int index, const Type& type, size_t bytes, bool blan
                                ToString(type), ToString(slot.type)));
   }
   Port& port = *input_ports[static_cast<size_t>(index)];
-  const auto& dims = type.shape.dims();
   const bool reshaped = !port.shaped || TypeOf(port.tensor).shape != type.shape;
   for (size_t i = 0; reshaped && i < outputs.size(); ++i) UnbindOutput(i);
   port.bound = {};
   port.copies = false;
-  const MemoryBudget::Scope scope(runner->budget());
-  try {
-    port.memory.Resize(port.tensor, dims.data(), type.shape.rank(), bytes);
-  } catch (const std::bad_alloc& error) {
-    const auto* exceeded = dynamic_cast<const MemoryBudget::Exceeded*>(&error);
-    port.shaped = false;
-    return Fail(Code::kOutOfMemory,
-                fmt::format("{}: {}: no memory for {}{}", model->name(), Quoted(slot, index), ToString(type),
-                            exceeded ? ": " + exceeded->text : ""));
-  }
+  port.shaped = false;
+  FUSEBOX_TRY(Allocate([&] { return Quoted(slot, index); }, type,
+                       [&] {
+                         const bool moved = port.memory.Resize(port.tensor, type.shape.dims().data(),
+                                                               type.shape.rank(), bytes, blank);
+                         port.blank = blank && !moved;
+                       }));
   port.shaped = true;
-  port.blank = blank;
   if (port.lent) port.Fill();
   return {};
+}
+
+// Outputs whose sizes are known before a run. A result in memory that moves is lost.
+Status Session::Impl::ReserveOutputs() {
+  FUSEBOX_ASSIGN(const std::vector<Type> types, runner->OutputTypes(*code, operands).At(model->name()));
+  for (size_t i = 0; i < types.size(); ++i) {
+    const auto bytes = ByteSize(types[i]);
+    if (!bytes || outs[i].memory == nullptr) continue;
+    FUSEBOX_TRY(Allocate([&] { return Named(i); }, types[i],
+                         [&] {
+                           if (outs[i].memory->Reserve(*bytes)) ran = false;
+                         }));
+  }
+  return {};
+}
+
+std::string Session::Impl::Named(size_t output) const {
+  const std::string& name = outputs[output].name;
+  return fmt::format("output {}{}", output, name.empty() ? "" : " '" + name + "'");
 }
 
 Status Session::Impl::Ready(bool with_data) const {
@@ -269,7 +283,8 @@ Result<std::span<std::byte>> Session::InputData(int index) {
 Status Session::Prepare() {
   FUSEBOX_TRY(impl_->Ready(false));
   impl_->has_values = false;
-  return impl_->runner->Prepare(*impl_->code, impl_->operands).At(impl_->model->name());
+  FUSEBOX_TRY(impl_->runner->Prepare(*impl_->code, impl_->operands).At(impl_->model->name()));
+  return impl_->ReserveOutputs();
 }
 
 Status Session::Run() {

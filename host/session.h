@@ -27,8 +27,9 @@ struct SessionOptions {
   std::string signature;  // empty: the only one, or that of the main function
   int threads = 1;        // maximum of one Run, including the calling thread; 0: one per core of the process
   ProgressListener progress = {};  // of packing weights, if a delegate reports it
-  // Bytes of tensors and scratch memory. 0: what was available to the process when this was first needed.
-  // Memory that plugins allocate themselves, such as packed weights, does not count.
+  // Bytes of inputs, outputs, intermediate values, state and scratch memory. 0: all sessions of the process
+  // share half of what was available to it when this was first needed. Memory that plugins allocate
+  // themselves, such as packed weights, does not count, and neither does bound memory.
   size_t memory_limit = 0;
   std::shared_ptr<ThreadPool> pool = {};  // set: its threads run the session, and `threads` is not used
   bool keep_values = false;               // for value(): no two values share memory, which takes more of it
@@ -71,9 +72,9 @@ class Session {
   // them: no strings, no result whose shape depends on data. The span has the bytes of the tensor, or 16 more
   // that are only readable. The memory is used without a copy if it is aligned to 64 bytes and those 16 bytes
   // are part of the span, or in one page with its last byte (as with most memory from an allocator);
-  // otherwise Run copies. Bound memory must not overlap. BindOutput prepares. Also unbound: an input by
-  // SetInput; an input that gets another shape, and then all outputs; everything by SelectSignature. An
-  // unbound input reads as zeros.
+  // otherwise Run copies, and the session keeps memory of its own too. Bound memory must not overlap.
+  // BindOutput prepares. Also unbound: an input by SetInput; an input that gets another shape, and then all
+  // outputs; everything by SelectSignature. An unbound input reads as zeros.
   Status BindInput(int index, std::span<std::byte> memory);
   Status BindOutput(int index, std::span<std::byte> memory);
 
@@ -84,7 +85,8 @@ class Session {
   // of a parallel loop, or where a plugin checks. Outputs and state are then undefined until ResetState.
   // Wait-free. Any thread.
   void Cancel();
-  // Plans without running: checks shapes and allocates memory.
+  // Plans without running: checks shapes, and reserves the memory of all functions and outputs whose shapes
+  // are known. Touches none of it: call it before filling large inputs.
   Status Prepare();
 
   // A view of output `index` after Run, valid until the next Run. Tensor.data borrows session memory, or the

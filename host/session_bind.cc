@@ -38,7 +38,9 @@ Status Session::BindInput(int index, std::span<std::byte> memory) {
   port.bound = memory.first(*bytes);
   port.copies = !KernelsCanUse(memory, *bytes);
   port.blank = false;
-  if (!port.copies) port.tensor.data = memory.data();
+  if (port.copies) return {};
+  if (!port.lent) port.memory.Free();
+  port.tensor.data = memory.data();
   return {};
 }
 
@@ -56,11 +58,7 @@ Status Session::BindOutput(int index, std::span<std::byte> memory) {
   const auto at = static_cast<size_t>(index);
   impl_->UnbindOutput(at);
   if (memory.empty()) return {};
-  const Slot& slot = impl_->outputs[at];
-  const auto place = [&] {
-    return fmt::format("{}: output {}{}", impl_->model->name(), index,
-                       slot.name.empty() ? "" : " '" + slot.name + "'");
-  };
+  const auto place = [&] { return impl_->model->name() + ": " + impl_->Named(at); };
   FUSEBOX_TRY(impl_->Ready(false));
   impl_->has_values = false;
   FUSEBOX_ASSIGN(const std::vector<Type> types,

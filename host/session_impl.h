@@ -54,6 +54,15 @@ struct Session::Impl {
   Status CheckOutput(int index) const;
   Status Shape(int index, const Type& type, size_t bytes, bool blank);
   Status Ready(bool with_data) const;
+  Status ReserveOutputs();
+  std::string Named(size_t output) const;  // in messages
+  // Calls `allocate` for the memory of a tensor, with the limit of the session.
+  template <class Place, class F>
+  Status Allocate(const Place& name, const Type& type, const F& allocate) {
+    const MemoryBudget::Scope scope(runner->budget());
+    const auto place = [&] { return fmt::format("{}: {}, {}", model->name(), name(), ToString(type)); };
+    return CatchNoMemory(place, [&] { return allocate(), Status(); });
+  }
   void UnbindOutput(size_t index);
   Tensor ViewOf(const fbx_tensor&) const;
   Status KeepsValues() const;

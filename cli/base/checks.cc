@@ -47,6 +47,12 @@ std::string CheckTolerance(const std::string& text) {
              : "\"" + text + "\" is not a finite number that is at least 0";
 }
 
+std::string CheckSomeBytes(const std::string& text) {
+  const bool positive =
+      text.find_first_not_of("0123456789") != 0 && text.find_first_of("123456789") != text.npos;
+  return positive ? "" : "\"" + text + "\" is not a number of bytes above 0, such as 500M";
+}
+
 Status RequireNotRead(const std::string& option, const std::string& written, const std::string& input) {
   if (written.empty() || (!Same(written, input) && !IsIn(written, input))) return {};
   return Invalid(option + " " + written + ": would replace " +

@@ -13,6 +13,7 @@ namespace fusebox::cli {
 std::string CheckNotEmpty(const std::string&);
 std::string CheckWholeNumber(const std::string&);  // 0 to 2^64 - 1
 std::string CheckTolerance(const std::string&);    // a finite number, at least 0
+std::string CheckSomeBytes(const std::string&);    // before CLI::AsSizeValue, which reads -1 as 2^64 - 1
 
 // Rejects an output path that would overwrite what is read. All files in an input folder count as input.
 Status RequireNotRead(const std::string& option, const std::string& output, const std::string& input);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <new>
@@ -129,7 +130,8 @@ int RunCommandLine(int argc, char** argv, const std::function<void(CLI::App& roo
   try {
     return Parse(argc, argv, add);
   } catch (const std::bad_alloc&) {
-    ErrorMessage("not enough memory");
+    std::fputs("fusebox: out of memory\n", stderr);
+    return static_cast<int>(Exit::kBadInput);
   } catch (const std::exception& error) {
     ErrorMessage(std::string("internal error: ") + error.what());
   }

@@ -150,7 +150,19 @@ void AddInputFlags(CLI::App& app, InputFlags& flags) {
       ->capture_default_str();
 }
 
-Result<std::vector<Tensor>> ReadInputs(const InputFlags& flags, const std::vector<Port>& inputs) {
+void AddMemoryLimit(CLI::App& app, SessionOptions& options) {
+  app.add_option("--memory-limit", options.memory_limit,
+                 "Limit for inputs, outputs, intermediate values and scratch memory of a session, such as "
+                 "500M; default: half of the available memory")
+      ->type_name("BYTES")
+      ->transform(CLI::AsSizeValue(true))
+      ->transform([](std::string text) {
+        if (std::string error = CheckSomeBytes(text); !error.empty()) throw CLI::ValidationError(error);
+        return text;
+      });
+}
+
+Result<std::vector<Tensor>> ReadValues(const InputFlags& flags, const std::vector<Port>& inputs) {
   FUSEBOX_ASSIGN(const auto given, GivenFiles(flags.files, inputs));
   std::error_code error;
   if (!flags.dir.empty() && !fs::is_directory(flags.dir, error))
@@ -167,7 +179,7 @@ Result<std::vector<Tensor>> ReadInputs(const InputFlags& flags, const std::vecto
     }
     const std::string place = "input " + std::to_string(i) + " " + inputs[i].name;
     FUSEBOX_ASSIGN(Tensor value,
-                   path.empty() ? SeededTensor(inputs[i].type, flags.seed, i).At(place) : ReadTensor(path));
+                   path.empty() ? SeededValue(inputs[i].type, flags.seed, i).At(place) : ReadTensor(path));
     if (!Compatible(value.type, inputs[i].type))
       return Invalid(path + ": " + ToString(value.type) + ", but " + place + " takes " +
                      ToString(inputs[i].type));

@@ -38,9 +38,10 @@ struct InputFlags {
   uint64_t seed = 1;
 };
 void AddInputFlags(CLI::App& app, InputFlags& flags);
+void AddMemoryLimit(CLI::App& app, SessionOptions& options);
 
 // One value per input. --input has priority. With --input-dir, the folder must hold the others as in<i>.npy
-// or <name>.npy (strings: also .json, nested lists). Otherwise they are SeededTensor(type, seed, i).
-Result<std::vector<Tensor>> ReadInputs(const InputFlags& flags, const std::vector<Port>& inputs);
+// or <name>.npy (strings: also .json, nested lists). Otherwise they are SeededValue(type, seed, i).
+Result<std::vector<Tensor>> ReadValues(const InputFlags& flags, const std::vector<Port>& inputs);
 
 }  // namespace fusebox::cli

@@ -2,6 +2,7 @@
 #include "cli/base/opened.h"
 
 #include "cli/base/print.h"
+#include "cli/base/seeded.h"
 
 namespace fusebox::cli {
 
@@ -14,6 +15,9 @@ Result<Opened> Open(const std::string& path, const ModelOptions& model, const Se
   return out;
 }
 
+namespace {
+
+// Applies the dims of --shape to inputs and their ports.
 Status ResizeInputs(Opened& opened, const std::vector<std::string>& shapes) {
   std::vector<Port>& inputs = opened.ports.inputs;
   std::vector<bool> resized(inputs.size());
@@ -29,6 +33,35 @@ Status ResizeInputs(Opened& opened, const std::vector<std::string>& shapes) {
   return {};
 }
 
+}  // namespace
+
+Status ShapeInput(Session& session, size_t index, const Tensor& value) {
+  if (value.type.dtype == DType::kString) return session.SetInput(static_cast<int>(index), value);
+  if (session.inputs()[index].type.shape == value.type.shape) return {};
+  return session.Resize(static_cast<int>(index), value.type.shape);
+}
+
+Result<std::vector<Tensor>> ReadInputs(const InputFlags& flags, Opened& opened) {
+  FUSEBOX_TRY(ResizeInputs(opened, flags.shapes));
+  FUSEBOX_ASSIGN(std::vector<Tensor> values, ReadValues(flags, opened.ports.inputs).At(opened.path));
+  for (size_t i = 0; i < values.size(); ++i) FUSEBOX_TRY(ShapeInput(*opened.session, i, values[i]));
+  return values;
+}
+
+Status SetInputs(Session& session, std::vector<Tensor>& values, uint64_t seed) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto index = static_cast<int>(i);
+    if (values[i].data) {
+      FUSEBOX_TRY(session.SetInput(index, values[i]));
+      continue;
+    }
+    FUSEBOX_ASSIGN(const std::span<std::byte> memory, session.InputData(index));
+    FillSeeded(values[i].type, seed, i, memory);
+    values[i].data = Buffer::Borrow(memory);
+  }
+  return {};
+}
+
 const std::string& FunctionOf(const Opened& opened) {
   const Module& module = opened.model->module();
   for (const Signature& signature : module.signatures)
@@ -36,16 +69,11 @@ const std::string& FunctionOf(const Opened& opened) {
   return module.functions.front()->name;
 }
 
-Status SetInputs(Session& session, const std::vector<Tensor>& values) {
-  for (size_t i = 0; i < values.size(); ++i) FUSEBOX_TRY(session.SetInput(static_cast<int>(i), values[i]));
-  return {};
-}
-
-Result<std::vector<Tensor>> CopyOutputs(const Session& session) {
+Result<std::vector<Tensor>> Outputs(const Session& session) {
   std::vector<Tensor> out;
   for (size_t i = 0; i < session.outputs().size(); ++i) {
-    FUSEBOX_ASSIGN(const Tensor borrowed, session.output(static_cast<int>(i)));
-    out.push_back({borrowed.type, Buffer::Copy(borrowed.data.bytes())});
+    FUSEBOX_ASSIGN(Tensor output, session.output(static_cast<int>(i)));
+    out.push_back(std::move(output));
   }
   return out;
 }

@@ -22,13 +22,16 @@ struct Opened {
 // Prints the model's notices to stderr. Errors name the file.
 Result<Opened> Open(const std::string& path, const ModelOptions& model, const SessionOptions& options);
 
-// Applies the dims of --shape to inputs and their ports.
-Status ResizeInputs(Opened& opened, const std::vector<std::string>& shapes);
+// Gives the inputs the dims of --shape, of their files or of generated values, so that Session::Prepare finds
+// out whether the memory suffices before any is filled. Returns ReadValues.
+Result<std::vector<Tensor>> ReadInputs(const InputFlags& flags, Opened& opened);
+// Sets all inputs. Values without data are generated in the memory of the session, and view it.
+Status SetInputs(Session& session, std::vector<Tensor>& values, uint64_t seed);
 // The function of the model that the session runs.
 const std::string& FunctionOf(const Opened& opened);
-// Sets all inputs.
-Status SetInputs(Session& session, const std::vector<Tensor>& values);
-// Copies of all outputs.
-Result<std::vector<Tensor>> CopyOutputs(const Session& session);
+// Gives an input the dims of its value. Strings have dims with a value only, so they are set.
+Status ShapeInput(Session& session, size_t index, const Tensor& value);
+// Views of all outputs, valid until the next run.
+Result<std::vector<Tensor>> Outputs(const Session& session);
 
 }  // namespace fusebox::cli

@@ -85,25 +85,28 @@ Fill FillOf(DType type) {
 
 }  // namespace
 
-Result<Tensor> SeededTensor(const Type& declared, uint64_t seed, uint64_t index) {
+Result<Tensor> SeededValue(const Type& declared, uint64_t seed, uint64_t index) {
   Type type = declared;
   if (!type.shape.ranked())
     return Unsupported("cannot generate a value of unknown rank; use `fusebox run --input`");
   for (int64_t& dim : type.shape.dims()) dim = dim < 0 ? 1 : dim;
-  SplitMix random(seed, index);
   if (type.dtype == DType::kString) {
+    SplitMix random(seed, index);
     const auto count = type.shape.element_count();
     if (!count || *count > (1 << 24)) return Unsupported(ToString(type) + " is too large");
     std::vector<std::string> strings(static_cast<size_t>(*count));
     for (std::string& text : strings) text = "s" + std::to_string(random.Next() >> 62);
     return Tensor{type, PackStrings(strings)};
   }
-  const Fill fill = FillOf(type.dtype);
-  if (!fill)
+  if (!FillOf(type.dtype))
     return Unsupported("cannot generate values of type " + ToString(type) + "; use `fusebox run --input`");
-  const auto bytes = ByteSize(type);
-  if (!bytes) return Unsupported(ToString(type) + " is too large");
-  return Tensor{type, Buffer::Make(*bytes, [&](std::span<std::byte> data) { fill(data, random); })};
+  if (!ByteSize(type)) return Unsupported(ToString(type) + " is too large");
+  return Tensor{type, {}};
+}
+
+void FillSeeded(const Type& type, uint64_t seed, uint64_t index, std::span<std::byte> memory) {
+  SplitMix random(seed, index);
+  FillOf(type.dtype)(memory, random);
 }
 
 }  // namespace fusebox::cli

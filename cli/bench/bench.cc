@@ -84,13 +84,12 @@ Result<Ready> Start(const BenchFlags& flags, const Entry& entry, const SessionOp
   FUSEBOX_ASSIGN(const ModelOptions options, ModelOptionsOf(std::move(registry), entry.delegates));
   Ready out;
   FUSEBOX_ASSIGN(out.opened, Open(entry.model, options, session));
-  FUSEBOX_TRY(ResizeInputs(out.opened, flags.inputs.shapes));
   out.init = MicrosSince(start);
-  FUSEBOX_ASSIGN(out.inputs, ReadInputs(flags.inputs, out.opened.ports.inputs).At(entry.model));
-  FUSEBOX_TRY(SetInputs(*out.opened.session, out.inputs));
+  FUSEBOX_ASSIGN(out.inputs, ReadInputs(flags.inputs, out.opened));
   const auto planning = std::chrono::steady_clock::now();
   FUSEBOX_TRY(out.opened.session->Prepare());
   out.init += MicrosSince(planning);
+  FUSEBOX_TRY(SetInputs(*out.opened.session, out.inputs, flags.inputs.seed));
   return out;
 }
 
@@ -310,6 +309,7 @@ void AddBench(CLI::App& root, Action& action) {
       ->type_name("KEY")
       ->check(CheckNotEmpty);
   AddInputFlags(*app, flags->inputs);
+  AddMemoryLimit(*app, flags->session);
   AddLimits(*app, *flags);
   AddPluginFlags(*app, flags->plugins);
   AddDelegateFlags(*app, flags->delegates);

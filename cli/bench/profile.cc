@@ -79,14 +79,12 @@ std::vector<ProfileRow> RowsOf(const std::vector<NodeTime>& first, const std::ve
 }  // namespace
 
 Result<ModelProfile> ProfileModel(const Opened& opened, const SessionOptions& options,
-                                  const std::vector<Tensor>& inputs, const Limits& limits) {
+                                  std::vector<Tensor> inputs, const Limits& limits) {
   SessionOptions profiled = options;
   profiled.profile = true;
   FUSEBOX_ASSIGN(const auto session, Session::Create(opened.model, profiled));
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (!(session->inputs()[i].type.shape == inputs[i].type.shape))
-      FUSEBOX_TRY(session->Resize(static_cast<int>(i), inputs[i].type.shape));
-  FUSEBOX_TRY(SetInputs(*session, inputs));
+  for (size_t i = 0; i < inputs.size(); ++i) FUSEBOX_TRY(ShapeInput(*session, i, inputs[i]));
+  FUSEBOX_TRY(SetInputs(*session, inputs, 0));
   const auto call = [&] { return session->Run(); };
   FUSEBOX_TRY(call());
   const std::vector<NodeTime> first = session->times();

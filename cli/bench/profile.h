@@ -35,7 +35,7 @@ struct ModelProfile {
 
 // Runs a session of its own, of the model and with the inputs of `opened`.
 Result<ModelProfile> ProfileModel(const Opened& opened, const SessionOptions& options,
-                                  const std::vector<Tensor>& inputs, const Limits& limits);
+                                  std::vector<Tensor> inputs, const Limits& limits);
 
 std::string ToText(const ModelProfile&);
 nlohmann::ordered_json ToJson(const ModelProfile&);

@@ -86,17 +86,30 @@ Result<Type> Common(const Type& a, const Type& b) {
   return Invalid("takes " + ToString(a) + " in one model and " + ToString(b) + " in the other");
 }
 
+// Plans both before the values, which may be large, are generated.
 Status SetSeeded(Opened& a, Opened& b, const std::vector<int>& partner, uint64_t seed) {
+  std::vector<Tensor> values;
   for (size_t i = 0; i < partner.size(); ++i) {
     const std::string place = "input " + a.ports.inputs[i].name;
     const Type own = a.ports.inputs[i].type;
-    Type other = b.ports.inputs[static_cast<size_t>(partner[i])].type;
-    const bool wider = own.dtype == DType::kF32 && other.dtype == DType::kF64;
-    if (wider) other.dtype = DType::kF32;
-    FUSEBOX_ASSIGN(const Type type, Common(own, other).At(place));
-    FUSEBOX_ASSIGN(const Tensor value, SeededTensor(type, seed, i).At(place));
-    FUSEBOX_TRY(a.session->SetInput(static_cast<int>(i), value));
-    FUSEBOX_TRY(b.session->SetInput(partner[i], wider ? verify::ToF64(value) : value));
+    const auto other = static_cast<size_t>(partner[i]);
+    Type theirs = b.ports.inputs[other].type;
+    if (own.dtype == DType::kF32 && theirs.dtype == DType::kF64) theirs.dtype = DType::kF32;
+    FUSEBOX_ASSIGN(const Type type, Common(own, theirs).At(place));
+    FUSEBOX_ASSIGN(values.emplace_back(), SeededValue(type, seed, i).At(place));
+    FUSEBOX_TRY(ShapeInput(*a.session, i, values[i]));
+    FUSEBOX_TRY(ShapeInput(*b.session, other, values[i]));
+  }
+  FUSEBOX_TRY(a.session->Prepare());
+  FUSEBOX_TRY(b.session->Prepare());
+  FUSEBOX_TRY(SetInputs(*a.session, values, seed));
+  for (size_t i = 0; i < partner.size(); ++i) {
+    if (b.ports.inputs[static_cast<size_t>(partner[i])].type.dtype == values[i].type.dtype) {
+      FUSEBOX_TRY(b.session->SetInput(partner[i], values[i]));
+      continue;
+    }
+    FUSEBOX_ASSIGN(const std::span<std::byte> wide, b.session->InputData(partner[i]));
+    std::ranges::copy(values[i].data.As<float>(), reinterpret_cast<double*>(wide.data()));
   }
   return {};
 }
@@ -104,13 +117,12 @@ Status SetSeeded(Opened& a, Opened& b, const std::vector<int>& partner, uint64_t
 // Adds the differences of one run to the rows. An output of only one model gets its own row.
 Status AddRun(const Opened& a, const Opened& b, const std::vector<int>& partner, const Tolerance& tolerance,
               std::vector<Row>& rows) {
-  FUSEBOX_ASSIGN(const auto left, CopyOutputs(*a.session));
-  FUSEBOX_ASSIGN(const auto right, CopyOutputs(*b.session));
+  FUSEBOX_ASSIGN(const auto left, Outputs(*a.session));
+  FUSEBOX_ASSIGN(const auto right, Outputs(*b.session));
   for (size_t i = 0; i < left.size(); ++i) {
     if (partner[i] < 0) continue;
     const Tensor& other = right[static_cast<size_t>(partner[i])];
-    const bool wider = left[i].type.dtype == DType::kF32 && other.type.dtype == DType::kF64;
-    FUSEBOX_ASSIGN(const Difference d, Compare(wider ? verify::ToF64(left[i]) : left[i], other, tolerance));
+    FUSEBOX_ASSIGN(const Difference d, Compare(left[i], other, tolerance));
     rows[i].type = left[i].type;
     rows[i].difference.Add(d);
   }
@@ -314,6 +326,7 @@ void AddCompare(CLI::App& root, Action& action) {
       ->type_name("X")
       ->check(CheckTolerance)
       ->capture_default_str();
+  AddMemoryLimit(*app, flags->session);
   AddPluginFlags(*app, flags->plugins);
   AddDelegateFlags(*app, flags->delegates);
   app->add_flag("--json", flags->json, kJsonHelp);

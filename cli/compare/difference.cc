@@ -66,7 +66,9 @@ void Difference::Add(const Difference& other) {
 }
 
 Result<Difference> Compare(const Tensor& a, const Tensor& b, const Tolerance& tolerance) {
-  if (a.type != b.type) return Otherwise("type " + ToString(a.type) + " and " + ToString(b.type));
+  const bool wider = a.type.dtype == DType::kF32 && b.type.dtype == DType::kF64;
+  if (a.type.shape != b.type.shape || (a.type.dtype != b.type.dtype && !wider))
+    return Otherwise("type " + ToString(a.type) + " and " + ToString(b.type));
   if (a.type.dtype == DType::kString) return CompareStrings(a, b);
   Difference out{.compared = true};
   size_t worst = 0;

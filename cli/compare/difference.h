@@ -25,7 +25,7 @@ struct Difference {
   void Add(const Difference& other);  // keeps the worse of both
 };
 
-// Strings are equal or not. Different types or shapes: not within.
+// Strings are equal or not. Different types or shapes: not within; but f32 compares with f64.
 Result<Difference> Compare(const Tensor& a, const Tensor& b, const Tolerance& tolerance);
 
 }  // namespace fusebox::cli

@@ -17,6 +17,7 @@
 #include "cli/base/print.h"
 #include "cli/compare/cut.h"
 #include "host/base/table.h"
+#include "host/eval/budget.h"
 #include "host/graph/npy.h"
 #include "host/tflite/tflite.h"
 
@@ -80,15 +81,15 @@ class Values {
       FUSEBOX_ASSIGN(const ModelOptions options,
                      ModelOptionsOf(registry, {.delegates = {"none"}, .weight_cache = {}}));
       FUSEBOX_ASSIGN(Opened opened, OpenModule(Clone(whole), options));
-      FUSEBOX_TRY(ResizeInputs(opened, flags.inputs.shapes));
-      FUSEBOX_ASSIGN(const auto inputs, ReadInputs(flags.inputs, opened.ports.inputs));
-      FUSEBOX_TRY(SetInputs(*opened.session, inputs));
+      FUSEBOX_ASSIGN(auto inputs, ReadInputs(flags.inputs, opened));
+      FUSEBOX_TRY(opened.session->Prepare());
+      FUSEBOX_TRY(SetInputs(*opened.session, inputs, flags.inputs.seed));
       FUSEBOX_TRY(opened.session->Run());
       const Function& f = *whole.functions.front();
-      for (size_t i = 0; i < inputs.size(); ++i) out.values_.emplace(f.inputs[i], inputs[i]);
+      for (size_t i = 0; i < inputs.size(); ++i) out.Add(f.inputs[i], inputs[i]);
       for (ValueId id = 0; id < f.value_count(); ++id)
         if (const auto value = opened.session->value(f.name, id); value && !f.value(id).is_const())
-          out.values_.emplace(id, Tensor{value->type, Buffer::Copy(value->data.bytes())});
+          out.Add(id, *value);
       return {};
     };
     if (const Status done = run(); !done)
@@ -106,9 +107,14 @@ class Values {
     Opened out;
     module->signatures.clear();
     FUSEBOX_ASSIGN(out.model, Model::FromModule(std::move(module), options));
-    FUSEBOX_ASSIGN(out.session, Session::Create(out.model, {.keep_values = true}));
+    FUSEBOX_ASSIGN(out.session, Session::Create(out.model, {.memory_limit = MemoryBudget::DefaultLimit() /
+                                                                            2,  // values are copied
+                                                            .keep_values = true}));
     out.ports = PortsOf(*out.model, *out.session, "");
     return out;
+  }
+  void Add(ValueId id, const Tensor& value) {
+    values_.emplace(id, Tensor{value.type, Buffer::Copy(value.data.bytes())});
   }
   std::map<ValueId, Tensor> values_;
 };

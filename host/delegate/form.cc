@@ -66,6 +66,7 @@ Session::Form* Session::Recompile(size_t number, const Misfit& misfit) {
   if (slot.forms.size() == kMostForms) return nullptr;
   const Part& part = *parts_[number];
   Opened& opened = *std::ranges::find(opened_, part.delegate, &Opened::delegate);
+  slot.forms.reserve(kMostForms);
   Form form;
   Status status = CompileFor(misfit, opened, part, form);
   if (status) status = CallFinish(opened);

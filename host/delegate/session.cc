@@ -67,6 +67,7 @@ Result<Session::Opened*> Session::Open(const Instance& delegate) {
   for (Opened& opened : opened_) {
     if (opened.delegate == &delegate) return &opened;
   }
+  opened_.reserve(opened_.size() + 1);
   void* session = nullptr;
   if (FBX_HAS(&delegate.abi(), open_session)) {
     HostCall& call = calls_.For(delegate.plugin());
@@ -86,6 +87,7 @@ Status Session::CompileOne(size_t number) {
   FUSEBOX_ASSIGN(Opened* const opened, Open(*part.delegate));
   slot.delegate = &part.delegate->abi();
   slot.call = &calls_.For(part.delegate->plugin());
+  slot.forms.reserve(slot.forms.size() + 1);  // before there is a partition to lose
   Form form;
   FUSEBOX_TRY(CompileForm(*opened, part, slot.delegate->compile, *part.function, form));
   slot.forms.push_back(std::move(form));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/eval/budget.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <fstream>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 namespace fusebox {
@@ -16,6 +16,7 @@ namespace {
 constexpr size_t kAlwaysAllowed = size_t{64} << 20;
 
 thread_local MemoryBudget* current = nullptr;
+std::atomic<size_t> used_of_default = 0;  // by all budgets without a limit of their own
 
 // Nothing: no such file, or "max".
 std::optional<size_t> ReadNumber(const std::string& path) {
@@ -24,11 +25,28 @@ std::optional<size_t> ReadNumber(const std::string& path) {
   return file >> value ? std::optional(value) : std::nullopt;
 }
 
-std::optional<size_t> MemAvailable(const std::string& root) {
-  std::ifstream file(root + "proc/meminfo");
-  for (std::string key, rest; file >> key && std::getline(file, rest);)
-    if (key == "MemAvailable:") return std::stoull(rest) * 1024;
+// The number after `key` in a file with one in each line.
+std::optional<size_t> ReadNumberOf(const std::string& path, std::string_view key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(key)) continue;
+    size_t value = 0;
+    std::istringstream rest(line.substr(key.size()));
+    return rest >> value ? std::optional(value) : std::nullopt;
+  }
   return std::nullopt;
+}
+
+size_t LeftOfMachine(const std::string& root) {
+  const auto available = ReadNumberOf(root + "proc/meminfo", "MemAvailable:");
+  return available ? *available * 1024 : SIZE_MAX;
+}
+
+size_t LeftOfAddresses(const std::string& root) {
+  const auto limit = ReadNumberOf(root + "proc/self/limits", "Max address space");
+  if (!limit) return SIZE_MAX;
+  const size_t used = ReadNumberOf(root + "proc/self/status", "VmSize:").value_or(0) * 1024;
+  return *limit > used ? *limit - used : 0;
 }
 
 // The cgroup's path of this controller: "0::/a/b" in version 2, "5:memory:/a/b" in version 1.
@@ -43,14 +61,16 @@ std::string CgroupPath(const std::string& root, std::string_view controller) {
   return "/";
 }
 
-// What is left in a cgroup and in those around it.
-size_t LeftInCgroups(const std::string& mount, std::string path, const char* limit_file,
-                     const char* use_file) {
+// What is left in a cgroup and in those around it. The kernel drops cached files before it refuses memory.
+size_t LeftInCgroups(const std::string& mount, std::string path, const char* limit_file, const char* use_file,
+                     const std::string& cached) {
   size_t left = SIZE_MAX;
   for (;;) {
     const std::string folder = mount + path + "/";
     if (const auto limit = ReadNumber(folder + limit_file)) {
-      const size_t used = ReadNumber(folder + use_file).value_or(0);
+      size_t used = ReadNumber(folder + use_file).value_or(0);
+      for (const char* list : {"inactive_file ", "active_file "})
+        used -= std::min(used, ReadNumberOf(folder + "memory.stat", cached + list).value_or(0));
       left = std::min(left, *limit > used ? *limit - used : 0);
     }
     const size_t slash = path.rfind('/');
@@ -63,16 +83,18 @@ size_t LeftInCgroups(const std::string& mount, std::string path, const char* lim
 
 size_t AvailableMemory(const std::string& root) {
   const std::string mount = root + "sys/fs/cgroup";
-  return std::min({MemAvailable(root).value_or(SIZE_MAX),
-                   LeftInCgroups(mount, CgroupPath(root, ""), "memory.max", "memory.current"),
+  return std::min({LeftOfMachine(root), LeftOfAddresses(root),
+                   LeftInCgroups(mount, CgroupPath(root, ""), "memory.max", "memory.current", ""),
                    LeftInCgroups(mount + "/memory", CgroupPath(root, "memory"), "memory.limit_in_bytes",
-                                 "memory.usage_in_bytes")});
+                                 "memory.usage_in_bytes", "total_")});
 }
 
 size_t MemoryBudget::DefaultLimit() {
-  static const size_t limit = std::max(AvailableMemory("/"), kAlwaysAllowed);
+  static const size_t limit = std::max(AvailableMemory("/") / 2, kAlwaysAllowed);
   return limit;
 }
+
+MemoryBudget::MemoryBudget(size_t limit) : limit_(limit), used_(limit != 0 ? own_ : used_of_default) {}
 
 size_t MemoryBudget::LimitFor(size_t total) const {
   if (limit_ != 0) return limit_;
@@ -80,11 +102,19 @@ size_t MemoryBudget::LimitFor(size_t total) const {
 }
 
 void MemoryBudget::Take(size_t bytes) {
-  const size_t total = used_ + bytes, limit = LimitFor(total);
-  if (total < bytes || total > limit)
-    throw Exceeded(fmt::format("{} bytes are needed, {} are in use, and the memory limit is {} bytes", bytes,
-                               used_, limit));
-  used_ = total;
+  size_t before = used_;
+  do {
+    const size_t total = before + bytes, limit = LimitFor(total);
+    if (total < bytes || total > limit)
+      throw NoMemory(fmt::format("{} bytes are needed, {} are in use, and the memory limit is {} bytes",
+                                 bytes, before, limit));
+  } while (!used_.compare_exchange_weak(before, before + bytes));
+}
+
+void Reservation::Reserve(size_t bytes) {
+  if (bytes <= bytes_) return;
+  budget_.Take(bytes - bytes_);
+  bytes_ = bytes;
 }
 
 Status MemoryBudget::Allows(size_t bytes) const {

@@ -23,9 +23,11 @@ class Block {
  public:
   Block() = default;
   Block(const Block&) = delete;
-  ~Block();
-  // Reserves at least `bytes`; growing discards the contents. True if the address changed.
-  bool Reserve(size_t bytes);
+  ~Block() { Free(); }
+  // Reserves at least `bytes`; growing discards the contents. True if the address changed: then the memory is
+  // zero, if wanted, without touching more of it than needed. Throws NoMemory.
+  bool Reserve(size_t bytes, bool zeroed = false);
+  void Free();
   std::byte* data() const { return data_; }
   size_t capacity() const { return capacity_; }
 
@@ -39,10 +41,12 @@ class Block {
 // into it.
 class Growable {
  public:
-  // Sets the dims of `tensor` and gives it `bytes` of memory.
-  void Resize(fbx_tensor& tensor, const int64_t* dims, int32_t rank, size_t bytes);
+  // Sets the dims of `tensor` and gives it `bytes` of memory. Returns Block::Reserve.
+  bool Resize(fbx_tensor& tensor, const int64_t* dims, int32_t rank, size_t bytes, bool zeroed = false);
   // Makes `tensor` a copy of `from`, data included.
   void Assign(fbx_tensor& tensor, const fbx_tensor& from);
+  bool Reserve(size_t bytes) { return memory_.Reserve(bytes); }
+  void Free() { memory_.Free(); }
 
  private:
   Block memory_;
@@ -95,14 +99,16 @@ class Inference {
   const Status& failure() const { return failure_; }
 
  private:
-  static void Set(const fbx_infer*, uint32_t, fbx_dtype, const int64_t*, int32_t) noexcept;
-  static void NeedsValue(const fbx_infer*, uint32_t) noexcept;
-  static void SetQuant(const fbx_infer*, uint32_t, const fbx_quant*) noexcept;
+  static Inference& Of(const fbx_infer*);
+  static void Failed(const fbx_infer*);
+  static void Set(const fbx_infer*, uint32_t, fbx_dtype, const int64_t*, int32_t);
+  static void NeedsValue(const fbx_infer*, uint32_t);
+  static void SetQuant(const fbx_infer*, uint32_t, const fbx_quant*);
   fbx_infer abi_;  // first: callbacks cast from it
   std::vector<Type>& types_;
   std::vector<uint32_t> needed_;
   Quants quants_;
-  Status failure_;  // of SetQuant
+  Status failure_;  // of a callback
 };
 // Calls infer. Error: from the kernel, a missing result, or an invalid shape.
 Status CallInfer(const fbx_kernel&, HostCall&, const fbx_node&, Inference&);

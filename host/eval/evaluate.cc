@@ -4,6 +4,7 @@
 #include <cstring>
 #include <deque>
 
+#include "host/eval/callback.h"
 #include "host/eval/eval.h"
 #include "host/plugin/call.h"
 
@@ -104,16 +105,13 @@ class Evaluation final : public Resizer {
   };
   static fbx_status AddSlot(const fbx_plan* plan, size_t bytes, uint32_t* slot) noexcept {
     auto& slots = *const_cast<Slots*>(reinterpret_cast<const Slots*>(plan));
-    try {
+    return CallFromPlugin(nullptr, [&] {
       Block& block = slots.blocks.emplace_back();
-      block.Reserve(bytes);
-      std::memset(block.data(), 0, bytes);
+      block.Reserve(bytes, true);
       *slot = static_cast<uint32_t>(slots.pointers.size());
       slots.pointers.push_back(block.data());
       return FBX_OK;
-    } catch (const std::bad_alloc&) {
-      return FBX_OUT_OF_MEMORY;
-    }
+    });
   }
 
   Status Prepare() {

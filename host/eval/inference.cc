@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "host/base/no_throw.h"
 #include "host/eval/eval.h"
 #include "host/plugin/call.h"
 
@@ -31,32 +32,43 @@ struct Checker {
   size_t results;
   std::string mistake = {};
 
-  static void Set(const fbx_infer* abi, uint32_t result, fbx_dtype dtype, const int64_t* dims,
-                  int32_t rank) noexcept {
-    auto& self = *const_cast<Checker*>(reinterpret_cast<const Checker*>(abi));
+  static Checker& Of(const fbx_infer* abi) {
+    return *const_cast<Checker*>(reinterpret_cast<const Checker*>(abi));
+  }
+  static void Failed(const fbx_infer* abi) { Of(abi).mistake = "out of memory"; }
+  static void Set(const fbx_infer* abi, uint32_t result, fbx_dtype dtype, const int64_t* dims, int32_t rank) {
+    Checker& self = Of(abi);
     if (self.mistake.empty()) self.mistake = Mistake(self.results, result, dtype, dims, rank);
     if (self.mistake.empty()) self.to->set(self.to, result, dtype, dims, rank);
   }
   static void NeedsValue(const fbx_infer* abi, uint32_t operand) noexcept {
-    const fbx_infer* const to = reinterpret_cast<const Checker*>(abi)->to;
-    to->needs_value(to, operand);
+    Of(abi).to->needs_value(Of(abi).to, operand);
   }
   static void SetQuant(const fbx_infer* abi, uint32_t result, const fbx_quant* quant) noexcept {
-    const fbx_infer* const to = reinterpret_cast<const Checker*>(abi)->to;
-    to->set_quant(to, result, quant);
+    Of(abi).to->set_quant(Of(abi).to, result, quant);
   }
 };
 
 }  // namespace
 
 Inference::Inference(size_t results, std::vector<Type>& types)
-    : abi_{FBX_HEAD(fbx_infer), Set, NeedsValue, SetQuant}, types_(types) {
+    : abi_{FBX_HEAD(fbx_infer), kNoThrow<Set, Failed>, kNoThrow<NeedsValue, Failed>,
+           kNoThrow<SetQuant, Failed>},
+      types_(types) {
   types_.assign(results, {});
 }
 
+Inference& Inference::Of(const fbx_infer* abi) {
+  return *const_cast<Inference*>(reinterpret_cast<const Inference*>(abi));
+}
+
+void Inference::Failed(const fbx_infer* abi) {
+  Of(abi).failure_ = Fail(Code::kOutOfMemory, "out of memory");  // allocates nothing
+}
+
 void Inference::Set(const fbx_infer* abi, uint32_t result, fbx_dtype dtype, const int64_t* dims,
-                    int32_t rank) noexcept {
-  auto& self = *const_cast<Inference*>(reinterpret_cast<const Inference*>(abi));
+                    int32_t rank) {
+  Inference& self = Of(abi);
   // Final states, which have the types of the operands, and mistakes.
   if (!Mistake(self.types_.size(), result, dtype, dims, rank).empty()) return;
   Type& type = self.types_[result];
@@ -64,12 +76,10 @@ void Inference::Set(const fbx_infer* abi, uint32_t result, fbx_dtype dtype, cons
   type.shape = rank < 0 ? Shape() : Shape::Of({dims, static_cast<size_t>(rank)});
 }
 
-void Inference::NeedsValue(const fbx_infer* abi, uint32_t operand) noexcept {
-  const_cast<Inference*>(reinterpret_cast<const Inference*>(abi))->needed_.push_back(operand);
-}
+void Inference::NeedsValue(const fbx_infer* abi, uint32_t operand) { Of(abi).needed_.push_back(operand); }
 
-void Inference::SetQuant(const fbx_infer* abi, uint32_t result, const fbx_quant* from) noexcept {
-  auto& self = *const_cast<Inference*>(reinterpret_cast<const Inference*>(abi));
+void Inference::SetQuant(const fbx_infer* abi, uint32_t result, const fbx_quant* from) {
+  Inference& self = Of(abi);
   auto quant = FromAbi(from);
   if (quant && result >= self.types_.size()) quant = Invalid("there is no such result");
   if (!quant) {
@@ -83,17 +93,18 @@ void Inference::SetQuant(const fbx_infer* abi, uint32_t result, const fbx_quant*
 
 Status CallInfer(const fbx_kernel& kernel, HostCall& call, const fbx_node& node, Inference& inference) {
   if (!kernel.infer) return Internal("the kernel has no infer");
-  Checker checker{{FBX_HEAD(fbx_infer), Checker::Set, Checker::NeedsValue, Checker::SetQuant},
-                  inference.abi(),
-                  node.result_count};
+  Checker checker{
+      {FBX_HEAD(fbx_infer), kNoThrow<Checker::Set, Checker::Failed>, Checker::NeedsValue, Checker::SetQuant},
+      inference.abi(),
+      node.result_count};
   const InCall in(call, node);
   const fbx_status status = kernel.infer(call.abi(), kernel.user, &node, &checker.abi);
   if (status != FBX_OK) return call.Check(status);
   const auto wrong = [&](std::string_view what) {
     return Internal(fmt::format("plugin {}: {}: infer {}", call.plugin().id(), FromAbi(node.op), what));
   };
-  if (!checker.mistake.empty()) return wrong("sets " + checker.mistake);
   if (!inference.failure()) return inference.failure();
+  if (!checker.mistake.empty()) return wrong("sets " + checker.mistake);
   for (size_t i = 0; i < inference.types().size(); ++i) {
     const bool set = inference.types()[i].dtype != DType::kNone;
     if (!set && inference.needed().empty() && i < node.result_count)

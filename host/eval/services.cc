@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fusebox/abi/ext/threads.h"
+#include "host/eval/callback.h"
 #include "host/eval/eval.h"
 
 namespace fusebox {
@@ -12,16 +13,14 @@ void RunSerially(const fbx_host*, size_t n, size_t, void (*task)(void*, size_t, 
   if (n > 0) task(context, 0, n, 0);
 }
 
-fbx_status ResizeResult(const fbx_host*, const fbx_node* node, uint32_t result, const int64_t* dims,
+fbx_status ResizeResult(const fbx_host* host, const fbx_node* node, uint32_t result, const int64_t* dims,
                         int32_t rank, size_t bytes) noexcept {
   if (node == nullptr || result >= node->result_count || rank < 0 || (rank > 0 && dims == nullptr))
     return FBX_INVALID;
   const auto& target = *reinterpret_cast<const ResizableNode*>(node);
-  try {
+  return CallFromPlugin(host, [&] {
     return target.resizer->Resize(target.index, result, {dims, static_cast<size_t>(rank)}, bytes);
-  } catch (const std::bad_alloc&) {
-    return FBX_OUT_OF_MEMORY;
-  }
+  });
 }
 
 class Serial final : public Services {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "host/base/no_throw.h"
 #include "host/eval/eval.h"
 #include "host/fusion/transaction.h"
 #include "host/graph/npy.h"
@@ -17,7 +18,21 @@ struct BuilderFunctions {
 
   static constexpr int32_t kMostDims = 64;
 
-  static fbx_value Operand(const fbx_builder* b, uint32_t index) noexcept {
+  // The results of functions without memory.
+  struct NoMemoryResult {
+    operator fbx_value() const { return FBX_NO_VALUE; }
+    operator fbx_status() const { return FBX_OUT_OF_MEMORY; }
+    operator const fbx_tensor*() const {
+      static const fbx_tensor absent{.head = FBX_HEAD(fbx_tensor), .flags = FBX_TENSOR_ABSENT};
+      return &absent;
+    }
+  };
+  static NoMemoryResult Failed(const fbx_builder* b) {
+    Self(b).no_memory_ = true;
+    return {};
+  }
+
+  static fbx_value Operand(const fbx_builder* b, uint32_t index) {
     Transaction& t = Self(b);
     if (index >= t.function_->inputs.size()) {
       t.Refuse("operand " + std::to_string(index) + " does not exist");
@@ -42,7 +57,7 @@ struct BuilderFunctions {
   }
 
   static fbx_value AddConst(const fbx_builder* b, fbx_dtype dtype, const int64_t* dims, int32_t rank,
-                            void** data) noexcept {
+                            void** data) {
     Transaction& t = Self(b);
     if (data) *data = nullptr;
     if (rank < 0 || rank > 8 || (rank > 0 && !dims) || !data) {
@@ -60,17 +75,16 @@ struct BuilderFunctions {
       t.Refuse("a constant of type " + ToString(type) + " does not fit into memory");
       return FBX_NO_VALUE;
     }
-    *data = memory.get();
     // Placeholder data until Finish copies what the rule wrote. Values must not be read earlier.
     const ValueId v = t.function_->AddConst(
         type, Buffer(std::shared_ptr<const void>(memory.get(), [](const void*) {}), {memory.get(), *bytes}));
     t.constant_of_.emplace_back(v, t.constants_.size());
-    t.constants_.push_back(std::move(memory));
+    *data = t.constants_.emplace_back(std::move(memory)).get();
     return t.Add(v);
   }
 
   static fbx_value AddVariable(const fbx_builder* b, fbx_dtype dtype, const int64_t* dims, int32_t rank,
-                               const void* initial) noexcept {
+                               const void* initial) {
     Transaction& t = Self(b);
     if (rank < 0 || rank > 8 || (rank > 0 && !dims)) {
       t.Refuse("a variable has an invalid rank");
@@ -89,7 +103,7 @@ struct BuilderFunctions {
     return t.Add(v);
   }
 
-  static fbx_value AddTensor(const fbx_builder* b, const fbx_tensor* from) noexcept {
+  static fbx_value AddTensor(const fbx_builder* b, const fbx_tensor* from) {
     Transaction& t = Self(b);
     auto tensor = Copy(from);
     auto quant = tensor && from->quant ? FromAbi(from->quant) : nullptr;
@@ -104,7 +118,7 @@ struct BuilderFunctions {
 
   static fbx_status AddNode(const fbx_builder* b, fbx_op_kind kind, fbx_str name, int32_t version,
                             const fbx_value* operands, uint32_t operand_count, fbx_value* results,
-                            uint32_t result_count) noexcept {
+                            uint32_t result_count) {
     Transaction& t = Self(b);
     if ((!operands && operand_count) || (!results && result_count))
       return t.Refuse("a node with null operands or results"), FBX_INVALID;
@@ -140,64 +154,64 @@ struct BuilderFunctions {
   }
 
   template <class T>
-  static void Set(const fbx_builder* b, fbx_str key, T value) noexcept {
+  static void Set(const fbx_builder* b, fbx_str key, T value) {
     if (Attrs* attrs = Self(b).OpenAttrs()) attrs->Set(std::string(FromAbi(key)), std::move(value));
   }
-  static void AttrBool(const fbx_builder* b, fbx_str key, int32_t v) noexcept { Set(b, key, v != 0); }
-  static void AttrI64(const fbx_builder* b, fbx_str key, int64_t v) noexcept { Set(b, key, v); }
-  static void AttrF64(const fbx_builder* b, fbx_str key, double v) noexcept { Set(b, key, v); }
+  static void AttrBool(const fbx_builder* b, fbx_str key, int32_t v) { Set(b, key, v != 0); }
+  static void AttrI64(const fbx_builder* b, fbx_str key, int64_t v) { Set(b, key, v); }
+  static void AttrF64(const fbx_builder* b, fbx_str key, double v) { Set(b, key, v); }
   // If an op's option is an element type, its name ("i32") becomes that type.
-  static void AttrStr(const fbx_builder* b, fbx_str key, fbx_str v) noexcept {
+  static void AttrStr(const fbx_builder* b, fbx_str key, fbx_str v) {
     const Node* node = Self(b).Last();
     const auto dtype = node && Self(b).maps_.empty() ? ParseDType(FromAbi(v)) : std::nullopt;
     if (dtype && std::holds_alternative<DType>(tflite::OptionDefault(Info(node->op).options, FromAbi(key))))
       return Set(b, key, *dtype);
     Set(b, key, std::string(FromAbi(v)));
   }
-  static void AttrI64s(const fbx_builder* b, fbx_str key, const int64_t* v, size_t n) noexcept {
+  static void AttrI64s(const fbx_builder* b, fbx_str key, const int64_t* v, size_t n) {
     Set(b, key, std::vector<int64_t>(v, v + n));
   }
-  static void AttrF64s(const fbx_builder* b, fbx_str key, const double* v, size_t n) noexcept {
+  static void AttrF64s(const fbx_builder* b, fbx_str key, const double* v, size_t n) {
     Set(b, key, std::vector<double>(v, v + n));
   }
-  static void AttrStrs(const fbx_builder* b, fbx_str key, const fbx_str* v, size_t n) noexcept {
+  static void AttrStrs(const fbx_builder* b, fbx_str key, const fbx_str* v, size_t n) {
     std::vector<std::string> strings;
     for (size_t i = 0; i < n; ++i) strings.emplace_back(FromAbi(v[i]));
     Set(b, key, std::move(strings));
   }
-  static void AttrDType(const fbx_builder* b, fbx_str key, fbx_dtype v) noexcept {
+  static void AttrDType(const fbx_builder* b, fbx_str key, fbx_dtype v) {
     if (v <= FBX_DTYPE_NONE || v > FBX_VARIANT)
       return Self(b).Refuse("attribute " + std::string(FromAbi(key)) + " has an unknown element type");
     Set(b, key, static_cast<DType>(v));
   }
-  static void AttrShape(const fbx_builder* b, fbx_str key, const int64_t* dims, int32_t rank) noexcept {
+  static void AttrShape(const fbx_builder* b, fbx_str key, const int64_t* dims, int32_t rank) {
     if (rank > kMostDims || (rank > 0 && !dims))
       return Self(b).Refuse("attribute " + std::string(FromAbi(key)) + " has an invalid rank");
     Set(b, key, rank < 0 ? Shape() : Shape::Of({dims, static_cast<size_t>(rank)}));
   }
-  static void AttrTensor(const fbx_builder* b, fbx_str key, const fbx_tensor* v) noexcept {
+  static void AttrTensor(const fbx_builder* b, fbx_str key, const fbx_tensor* v) {
     auto tensor = Copy(v);
     if (!tensor)
       return Self(b).Refuse("attribute " + std::string(FromAbi(key)) + " is " + tensor.error().message);
     Set(b, key, *std::move(tensor));
   }
-  static void BeginMap(const fbx_builder* b, fbx_str key) noexcept {
+  static void BeginMap(const fbx_builder* b, fbx_str key) {
     if (Self(b).Last()) Self(b).maps_.emplace_back(std::string(FromAbi(key)), Attrs());
   }
-  static void EndMap(const fbx_builder* b) noexcept {
+  static void EndMap(const fbx_builder* b) {
     Transaction& t = Self(b);
     if (t.maps_.empty()) return t.Refuse("a map ends that does not begin");
     auto [key, map] = std::move(t.maps_.back());
     t.maps_.pop_back();
     Set(b, AsAbi(key), std::shared_ptr<const Attrs>(std::make_shared<Attrs>(std::move(map))));
   }
-  static void AttrCopy(const fbx_builder* b, const fbx_attrs* from, fbx_str key) noexcept {
+  static void AttrCopy(const fbx_builder* b, const fbx_attrs* from, fbx_str key) {
     const AttrValue* value = from ? FromAbi(from).Find(FromAbi(key)) : nullptr;
     if (!value) return Self(b).Refuse("attribute " + std::string(FromAbi(key)) + " to copy does not exist");
     Set(b, key, *value);
   }
 
-  static const fbx_tensor* TypeOf(const fbx_builder* b, fbx_value v) noexcept {
+  static const fbx_tensor* TypeOf(const fbx_builder* b, fbx_value v) {
     Transaction& t = Self(b);
     (void)t.Flush();
     t.shown_.push_back(t.KnownValue(v)
@@ -207,7 +221,7 @@ struct BuilderFunctions {
     return t.shown_.back()->abi();
   }
 
-  static void SetResult(const fbx_builder* b, uint32_t index, fbx_value v) noexcept {
+  static void SetResult(const fbx_builder* b, uint32_t index, fbx_value v) {
     Transaction& t = Self(b);
     (void)t.Flush();
     if (index >= t.results_.size()) return t.Refuse("the composite has no result " + std::to_string(index));
@@ -216,7 +230,7 @@ struct BuilderFunctions {
     t.results_[index] = static_cast<ValueId>(v);
   }
 
-  static void RawOptions(const fbx_builder* b, fbx_bytes bytes) noexcept {
+  static void RawOptions(const fbx_builder* b, fbx_bytes bytes) {
     Node* const node = Self(b).Last();
     if (!node) return;
     if (!node->is(Op::kCustom)) return Self(b).Refuse("only a custom op has option bytes");
@@ -228,7 +242,7 @@ struct BuilderFunctions {
            std::ranges::find(t.pending_->results, static_cast<ValueId>(v)) != t.pending_->results.end();
   }
 
-  static void SetDType(const fbx_builder* b, fbx_value v, fbx_dtype dtype) noexcept {
+  static void SetDType(const fbx_builder* b, fbx_value v, fbx_dtype dtype) {
     Transaction& t = Self(b);
     if (!IsPendingResult(t, v)) return t.Refuse("an element type is of a result of the last node only");
     if (dtype <= FBX_DTYPE_NONE || dtype > FBX_VARIANT)
@@ -236,7 +250,7 @@ struct BuilderFunctions {
     t.function_->value(static_cast<ValueId>(v)).type.dtype = static_cast<DType>(dtype);
   }
 
-  static void SetQuant(const fbx_builder* b, fbx_value v, const fbx_quant* from) noexcept {
+  static void SetQuant(const fbx_builder* b, fbx_value v, const fbx_quant* from) {
     Transaction& t = Self(b);
     const auto id = static_cast<ValueId>(v);
     const auto fits = [&] {
@@ -258,32 +272,17 @@ struct BuilderFunctions {
   }
 };
 
+template <auto kBody>
+constexpr auto kSafe = kNoThrow<kBody, BuilderFunctions::Failed>;
+
 void FillBuilder(fbx_builder& b) {
   using F = BuilderFunctions;
-  b = {FBX_HEAD(fbx_builder),
-       F::Operand,
-       F::AddConst,
-       F::AddNode,
-       F::AttrBool,
-       F::AttrI64,
-       F::AttrF64,
-       F::AttrStr,
-       F::AttrI64s,
-       F::AttrF64s,
-       F::AttrStrs,
-       F::AttrCopy,
-       F::TypeOf,
-       F::SetResult,
-       F::RawOptions,
-       F::SetQuant,
-       F::AttrDType,
-       F::AttrShape,
-       F::AttrTensor,
-       F::BeginMap,
-       F::EndMap,
-       F::AddTensor,
-       F::SetDType,
-       F::AddVariable};
+  b = {FBX_HEAD(fbx_builder), kSafe<F::Operand>,   kSafe<F::AddConst>,   kSafe<F::AddNode>,
+       kSafe<F::AttrBool>,    kSafe<F::AttrI64>,   kSafe<F::AttrF64>,    kSafe<F::AttrStr>,
+       kSafe<F::AttrI64s>,    kSafe<F::AttrF64s>,  kSafe<F::AttrStrs>,   kSafe<F::AttrCopy>,
+       kSafe<F::TypeOf>,      kSafe<F::SetResult>, kSafe<F::RawOptions>, kSafe<F::SetQuant>,
+       kSafe<F::AttrDType>,   kSafe<F::AttrShape>, kSafe<F::AttrTensor>, kSafe<F::BeginMap>,
+       kSafe<F::EndMap>,      kSafe<F::AddTensor>, kSafe<F::SetDType>,   kSafe<F::AddVariable>};
 }
 
 }  // namespace fusebox

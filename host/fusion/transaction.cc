@@ -121,13 +121,13 @@ Status Transaction::CheckVariables() {
 }
 
 std::string Transaction::Refused() {
+  if (no_memory_) throw std::bad_alloc();
   (void)Flush();
   return failure_;
 }
 
 Status Transaction::Finish() {
-  (void)Flush();
-  if (!failure_.empty()) return Invalid(failure_);
+  if (const std::string refused = Refused(); !refused.empty()) return Invalid(refused);
   FUSEBOX_TRY(CheckVariables());
   for (auto& [value, index] : constant_of_) {
     Value& v = function_->value(value);

@@ -20,7 +20,7 @@ class Transaction {
   ~Transaction();
   const fbx_builder* abi() const { return &table_.builder; }
 
-  // The first failed step; empty: none.
+  // The first failed step; empty: none. Throws what a function of the builder threw.
   std::string Refused();
   // After the rule returned OK: requires every result set, the types of the composite, known ops, a valid
   // graph. Errors are errors of the rule.
@@ -55,6 +55,7 @@ class Transaction {
   std::vector<Node*>
       unscaled_;         // inferred by Finish: their results may be the composite's, whose scales they need
   std::string failure_;  // the first one
+  bool no_memory_ = false;
   std::vector<std::unique_ptr<TensorView>> shown_;
   std::vector<std::unique_ptr<std::byte[]>> constants_;
   std::vector<std::pair<ValueId, size_t>> constant_of_;  // value, index into constants_

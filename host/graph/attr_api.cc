@@ -2,6 +2,7 @@
 #include <map>
 #include <mutex>
 
+#include "host/base/no_throw.h"
 #include "host/graph/view.h"
 
 namespace fusebox {
@@ -69,6 +70,8 @@ fbx_status Get(const fbx_attrs* attrs, fbx_str key, F&& use) {
   return FBX_OK;
 }
 
+fbx_status NoMemory(const fbx_attrs*) { return FBX_OUT_OF_MEMORY; }
+
 size_t Count(const fbx_attrs* attrs) noexcept { return FromAbi(attrs).size(); }
 
 fbx_str KeyAt(const fbx_attrs* attrs, size_t index) noexcept {
@@ -130,18 +133,18 @@ fbx_status GetF64s(const fbx_attrs* attrs, fbx_str key, const double** out, size
   return Get<std::vector<double>>(attrs, key, [&](const auto& v) { *out = v.data(), *count = v.size(); });
 }
 
-fbx_status GetStrs(const fbx_attrs* attrs, fbx_str key, const fbx_str** out, size_t* count) noexcept {
+fbx_status GetStrs(const fbx_attrs* attrs, fbx_str key, const fbx_str** out, size_t* count) {
   return Get<std::vector<std::string>>(attrs, key, [&](const auto& v) {
     const std::vector<fbx_str>& view = ShowStrings(v);
     *out = view.data(), *count = view.size();
   });
 }
 
-fbx_status GetTensor(const fbx_attrs* attrs, fbx_str key, const fbx_tensor** out) noexcept {
+fbx_status GetTensor(const fbx_attrs* attrs, fbx_str key, const fbx_tensor** out) {
   return Get<Tensor>(attrs, key, [&](const Tensor& v) { *out = ShowTensor(v); });
 }
 
-fbx_status GetMap(const fbx_attrs* attrs, fbx_str key, const fbx_attrs** out) noexcept {
+fbx_status GetMap(const fbx_attrs* attrs, fbx_str key, const fbx_attrs** out) {
   static const Attrs& empty = *new Attrs;
   return Get<std::shared_ptr<const Attrs>>(attrs, key,
                                            [&](const auto& v) { *out = AsAbi(v == nullptr ? empty : *v); });
@@ -161,9 +164,9 @@ const fbx_attr_api& AttrApi() {
                                         GetDType,
                                         GetI64s,
                                         GetF64s,
-                                        GetStrs,
-                                        GetTensor,
-                                        GetMap};
+                                        kNoThrow<GetStrs, NoMemory>,
+                                        kNoThrow<GetTensor, NoMemory>,
+                                        kNoThrow<GetMap, NoMemory>};
   return kApi;
 }
 

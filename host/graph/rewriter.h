@@ -12,6 +12,7 @@
 #pragma once
 
 #include <concepts>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -41,7 +42,9 @@ class Rewriter {
   explicit Rewriter(Function& f, Infer infer = {}) : f_(f), infer_(std::move(infer)) {}
   Rewriter(const Rewriter&) = delete;
   Rewriter& operator=(const Rewriter&) = delete;
-  ~Rewriter() { Finish(); }
+  ~Rewriter() noexcept(false) {
+    if (std::uncaught_exceptions() == 0) Finish();  // else nobody reads the function
+  }
 
   Function& f() { return f_; }
   const Function& f() const { return f_; }

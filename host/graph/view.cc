@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/base/no_throw.h"
 #include "host/graph/flex.h"
 #include "host/graph/versions.h"
 
@@ -124,9 +125,10 @@ std::string_view OptionBytes(const Node& node, std::string& written) {
 void NodeView::Show(const Function& function, const Node& node) {
   const size_t count = node.operands.size() + node.results.size() + node.intermediates.size();
   if (count > capacity_) {
-    capacity_ = std::max(count, 2 * capacity_);
-    tensors_ = std::make_unique<TensorView[]>(capacity_);
-    pointers_.reserve(capacity_);
+    const size_t capacity = std::max(count, 2 * capacity_);
+    pointers_.reserve(capacity);
+    tensors_ = std::make_unique<TensorView[]>(capacity);
+    capacity_ = capacity;
   }
   pointers_.clear();
   const auto show = [&](ValueId id) {
@@ -194,25 +196,30 @@ struct GraphView::Impl {
     graph.abi.output_count = static_cast<uint32_t>(outputs.size());
     graph.abi.inputs = inputs.data();
     graph.abi.outputs = outputs.data();
-    graph.abi.value = [](const fbx_graph* self, fbx_value id) noexcept { return Of(self).Show(id); };
-    graph.abi.node = [](const fbx_graph* self, uint32_t index, const fbx_value** ids) noexcept {
-      return Of(self).ShowNode(index, ids);
-    };
-    graph.abi.function = [](const fbx_graph* self, fbx_str name) noexcept {
-      return Of(self).Nested(FromAbi(name));
-    };
+    graph.abi.value = kNoThrow<ShowValue, NoMemory>;
+    graph.abi.node = kNoThrow<ShowNodeOf, NoMemory>;
+    graph.abi.function = kNoThrow<ShowFunction, NoMemory>;
     graph.self = this;
   }
 
   static Impl& Of(const fbx_graph* abi) { return *reinterpret_cast<const Handle*>(abi)->self; }
+  static std::nullptr_t NoMemory(const fbx_graph*) { return nullptr; }
+  static const fbx_tensor* ShowValue(const fbx_graph* self, fbx_value id) { return Of(self).Show(id); }
+  static const fbx_node* ShowNodeOf(const fbx_graph* self, uint32_t index, const fbx_value** ids) {
+    return Of(self).ShowNode(index, ids);
+  }
+  static const fbx_graph* ShowFunction(const fbx_graph* self, fbx_str name) {
+    return Of(self).Nested(FromAbi(name));
+  }
 
   const fbx_tensor* Show(fbx_value id) {
     if (id >= graph.abi.value_count) return nullptr;
     auto& view = values[id];
     if (view == nullptr) {
       const Value& value = function.value(static_cast<ValueId>(id));
-      view = std::make_unique<TensorView>(value);
-      view->edit().file = files.Of(value);
+      auto made = std::make_unique<TensorView>(value);
+      made->edit().file = files.Of(value);
+      view = std::move(made);
     }
     return view->abi();
   }
@@ -222,14 +229,15 @@ struct GraphView::Impl {
     Shown& shown = nodes[index];
     if (shown.view == nullptr) {
       const Node& node = *function.nodes[live[index]];
-      shown.view = std::make_unique<NodeView>(function, node);
+      auto view = std::make_unique<NodeView>(function, node);
       for (size_t i = 0; i < node.operands.size(); ++i) {
         if (node.operands[i] != kNoValue)
-          shown.view->operand(i).edit().file = files.Of(function.value(node.operands[i]));
+          view->operand(i).edit().file = files.Of(function.value(node.operands[i]));
       }
       // The cast turns kNoValue into FBX_NO_VALUE.
       shown.ids.assign(node.operands.begin(), node.operands.end());
       shown.ids.insert(shown.ids.end(), node.results.begin(), node.results.end());
+      shown.view = std::move(view);
     }
     if (ids != nullptr) *ids = shown.ids.data();
     return shown.view->abi();

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "host/delegate/delegate.h"
+#include "host/eval/budget.h"
 #include "host/eval/eval.h"
 #include "host/plan/memory_plan.h"
 
@@ -70,7 +71,8 @@ struct Code {
 
   const ValueUse& use(ValueId id) const { return values[static_cast<size_t>(id)]; }
   const std::string& name() const { return origin != nullptr ? origin->function : function->name; }
-  std::string Describe(size_t node) const;  // in terms of the model
+  std::string Describe(size_t node) const;                // in terms of the model
+  std::string DescribeValue(ValueId, const Type&) const;  // "'x', f32[1,8]"
 };
 // Sets everything but the units. `origin`, if any, must outlive the code.
 Code Analyze(const Module&, const Function&, const delegate::Origin* origin = nullptr);
@@ -116,6 +118,7 @@ struct Context {
   delegate::Session* delegates = nullptr;  // of the session; null: kernels run the partitions
   LoopPlans* loops = nullptr;              // of the session; null: infers types and keeps no plan
   bool keep_values = false;                // no memory is used for two values
+  Reservation* inside = nullptr;  // for values inside of partitions, which share it; null: not counted
 };
 
 // Planning result for one node.

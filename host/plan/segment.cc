@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "host/eval/budget.h"
+#include "host/eval/callback.h"
 #include "host/plan/plan.h"
 #include "host/plan/variables.h"
 #include "host/plugin/call.h"
@@ -67,7 +67,6 @@ class SegmentPlanner {
       if (step.part >= 0) PrepareDelegate(step);
     }
     segment_->arena_bytes = Arrange(requests_);
-    FUSEBOX_TRY(CheckArena());
     TakeOffsets();
     return std::move(segment_);
   }
@@ -94,7 +93,6 @@ class SegmentPlanner {
         AddKnown(node, shapes);
         continue;
       }
-      if (Status fits = CheckSizes(node, shapes.types); !fits) return std::move(fits).At(code_.Describe(i));
       AddStep(i, shapes);
       if (shapes.kind == NodeShapes::kDynamic) {
         ++i;
@@ -103,34 +101,6 @@ class SegmentPlanner {
     }
     segment_->end = i;
     return {};
-  }
-
-  // Before kernels and delegates prepare for results that the session cannot allocate.
-  Status CheckSizes(const Node& node, const std::vector<Type>& types) const {
-    const MemoryBudget* const budget = MemoryBudget::Current();
-    for (size_t r = 0; budget != nullptr && r < node.results.size(); ++r) {
-      const ValueId id = node.results[r];
-      if (id == kNoValue) continue;
-      if (Status fits = budget->Allows(StorageSize(types[r]).value_or(0)); !fits)
-        return std::move(fits).At(
-            fmt::format("result '{}', {}", function_.value(id).name, ToString(types[r])));
-    }
-    return {};
-  }
-
-  // Names the largest value of an arena that exceeds the limit.
-  Status CheckArena() const {
-    const MemoryBudget* const budget = MemoryBudget::Current();
-    if (budget == nullptr || segment_->arena_bytes == 0) return {};
-    Status fits = budget->Allows(segment_->arena_bytes);
-    if (fits) return {};
-    const Place* largest = nullptr;
-    for (const Place& place : segment_->places)
-      if (place.kind == Place::kArena && (largest == nullptr || place.bytes > largest->bytes))
-        largest = &place;
-    if (largest == nullptr) return fits;
-    return std::move(fits).At(fmt::format("intermediate values, the largest of which is '{}', {}",
-                                          function_.value(largest->value).name, ToString(largest->type)));
   }
 
   void AddKnown(const Node& node, NodeShapes& shapes) {
@@ -292,12 +262,10 @@ class SegmentPlanner {
   static fbx_status RequestSlot(const fbx_plan* plan, size_t bytes, uint32_t* slot,
                                 bool persistent) noexcept {
     auto& call = *const_cast<PlanCall*>(reinterpret_cast<const PlanCall*>(plan));
-    try {
+    return CallFromPlugin(call.step->call != nullptr ? call.step->call->abi() : nullptr, [&] {
       *slot = static_cast<uint32_t>(call.step->slots.size());
       return call.planner->AddSlot(*call.step, bytes, persistent) ? FBX_OK : FBX_OUT_OF_MEMORY;
-    } catch (const std::bad_alloc&) {
-      return FBX_OUT_OF_MEMORY;
-    }
+    });
   }
 
   bool AddSlot(Step& step, size_t bytes, bool persistent) {
@@ -305,8 +273,7 @@ class SegmentPlanner {
     if (step.slots.empty()) step.slots.reserve(4);
     if (persistent) {
       segment_->persistent.push_back(std::make_unique<Block>());
-      segment_->persistent.back()->Reserve(bytes);
-      std::fill_n(segment_->persistent.back()->data(), bytes, std::byte{0});
+      segment_->persistent.back()->Reserve(bytes, true);
       step.slots.push_back({true, bytes, segment_->persistent.size() - 1});
     } else {
       step.slots.push_back({false, bytes, requests_.size()});

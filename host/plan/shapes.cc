@@ -55,6 +55,7 @@ class NodeShaper {
   NodeShaper(const Code& code, size_t index, View& view, Context& context, int depth, Answers& answers,
              NodeShapes& found)
       : code_(code),
+        index_(index),
         unit_(code.units[index]),
         node_(*code.function->nodes[index]),
         abi_(view.node(index).abi),
@@ -92,7 +93,7 @@ class NodeShaper {
       found_.values.push_back(*std::move(known));
       return {};
     }
-    const auto& states = code_.states[static_cast<size_t>(&unit_ - code_.units.data())];
+    const auto& states = code_.states[index_];
     for (const StateUse& use : states) view_.SetType(use.to, TypeOf(view_.tensor(use.from)));
     HostCall& call = context_.calls.For(*unit_.kernel.plugin);
     Inference inference(ProperResults(node_), found_.types);
@@ -169,12 +170,18 @@ class NodeShaper {
 
   // Separates steps of known size from those that size their results. Rejects types that cannot be stored.
   Status Classify() {
+    const MemoryBudget* const budget = MemoryBudget::Current();
     for (size_t i = 0; i < found_.types.size() && i < node_.results.size(); ++i) {
       const Type& type = found_.types[i];
       if (node_.results[i] == kNoValue) continue;
       if (!type.shape.is_static()) {
         found_.kind = NodeShapes::kDynamic;
-      } else if (type.dtype != DType::kString && !StorageSize(type)) {
+      } else if (const auto size = StorageSize(type)) {
+        // Before kernels and delegates prepare for what the session cannot allocate.
+        if (budget != nullptr)
+          FUSEBOX_TRY(budget->Allows(*size).At(
+              [&] { return "result " + code_.DescribeValue(node_.results[i], type); }));
+      } else if (type.dtype != DType::kString) {
         return Unsupported(fmt::format("result {} is {}, which cannot be stored", i, ToString(type)));
       }
     }
@@ -245,11 +252,26 @@ class NodeShaper {
       Note(*function.nodes[i], shapes, view);
       CheckDeclared(function, function.nodes[i]->results, view);
     }
+    if (unit_.part >= 0) ReserveInside(callee, view);
     for (ValueId id = 0; found_.misfit && id < function.value_count(); ++id)
       found_.misfit.shapes.push_back(TypeOf(view.tensor(id)).shape);
     std::vector<Type> types;
     for (const ValueId id : function.outputs) types.push_back(TypeOf(view.tensor(id)));
     return types;
+  }
+
+  // Counts the values inside of a partition, for which its delegate allocates memory.
+  void ReserveInside(const Code& callee, View& view) {
+    if (context_.inside == nullptr || context_.delegates == nullptr) return;
+    std::vector<Request> requests;
+    for (ValueId id = 0; id < view.value_count(); ++id) {
+      const ValueUse& use = callee.use(id);
+      if (use.defined >= 0 && use.output < 0)
+        requests.push_back({StorageSize(TypeOf(view.tensor(id))).value_or(0), use.defined,
+                            std::max(use.defined, use.last_use)});
+    }
+    AllocateFor([&] { return "values inside of " + code_.Describe(index_); },
+                [&] { context_.inside->Reserve(Arrange(requests)); });
   }
 
   void CheckDeclared(const Function& function, std::span<const ValueId> ids, View& view) {
@@ -297,6 +319,7 @@ class NodeShaper {
   }
 
   const Code& code_;
+  const size_t index_;
   const Unit& unit_;
   const Node& node_;
   const fbx_node& abi_;

@@ -37,6 +37,10 @@ fbx_node AbiNode(const Function& function, const Node& node) {
 
 }  // namespace
 
+std::string Code::DescribeValue(ValueId id, const Type& type) const {
+  return "'" + function->value(id).name + "', " + ToString(type);
+}
+
 std::string Code::Describe(size_t node) const {
   const Node& described = *function->nodes[node];
   if (origin == nullptr) return fusebox::Describe(described, node);

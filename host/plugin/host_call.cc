@@ -83,11 +83,13 @@ void HostCall::Emit(const fbx_host* host, const fbx_diag* diag) noexcept {
   }
 }
 
-const void* HostCall::GetExtension(const fbx_host* host, fbx_str id) noexcept {
+const void* HostCall::GetExtension(const fbx_host* host, fbx_str id) noexcept try {
   if (host == nullptr || id.ptr == nullptr) return nullptr;
   const HostCall& self = From(host);
   const void* found = self.services_ ? self.services_->Find(FromAbi(id)) : nullptr;
   return found ? found : self.plugin_.FindExtension(FromAbi(id), self.services_);
+} catch (const std::bad_alloc&) {
+  return nullptr;  // as if there were none
 }
 
 int32_t HostCall::Cancelled(const fbx_host* host) noexcept { return From(host).cancelled() ? 1 : 0; }

@@ -226,6 +226,8 @@ Result<JsonSchema> JsonSchema::Parse(std::string_view text, bool vendor_keys) {
     if (vendor_keys) RemoveVendorPatterns(checked);
     valijson::SchemaParser(valijson::SchemaParser::kDraft7)
         .populateSchema(valijson::adapters::NlohmannJsonAdapter(checked), impl->schema);
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
     return Invalid(std::string("not a JSON Schema: ") + error.what());
   }
@@ -280,6 +282,8 @@ std::optional<JsonSchema::Violation> JsonSchema::Check(const json& value) const 
       return std::nullopt;
     if (results.numErrors() == 0) return Violation{"", "does not meet its schema"};
     return Describe(impl_->text, value, MostTelling(results));
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
     return Violation{"", error.what()};
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "fusebox/abi/ext/resources.h"
+#include "host/eval/callback.h"
 #include "host/run/run.h"
 
 namespace fusebox::run {
@@ -21,8 +22,7 @@ Result<void*> SharedMemory::Acquire(const LoadedPlugin& plugin, std::string_view
         fmt::format("session memory '{}' has {} bytes, but {} were requested", name, piece.bytes, bytes));
   }
   auto piece = std::make_unique<Piece>(bytes);
-  piece->memory.Reserve(bytes);
-  std::fill_n(piece->memory.data(), bytes, std::byte{0});
+  piece->memory.Reserve(bytes, true);
   return pieces_.emplace(std::move(key), std::move(piece)).first->second->memory.data();
 }
 
@@ -63,33 +63,22 @@ struct CallerFunctions {
     if (services.phases_ == 0) return FBX_NOT_APPLICABLE;
     const std::lock_guard lock(services.mutex_);
     if (done == nullptr || FindKept(services, key) != nullptr) return FBX_INVALID;
-    try {
+    return CallFromPlugin(host, [&] {
       services.kept_.push_back({key, object, done, user});
       return FBX_OK;
-    } catch (const std::bad_alloc&) {
-      return FBX_OUT_OF_MEMORY;
-    }
+    });
   }
 
   static fbx_status Acquire(const fbx_host* host, fbx_str name, size_t bytes, void** memory) noexcept {
-    const auto refuse = [&](fbx_status status, std::string_view why) {
-      const fbx_diag diag{FBX_HEAD(fbx_diag), FBX_ERROR, {}, AsAbi(why), {}};
-      host->emit(host, &diag);
-      return status;
-    };
     const CallerServices& services = From(host);
     if (services.phases_ == 0)
-      return refuse(FBX_NOT_APPLICABLE, "session memory is acquired in prepare only");
-    try {
+      return Refuse(host, FBX_NOT_APPLICABLE, "session memory is acquired in prepare only");
+    return CallFromPlugin(host, [&]() -> fbx_status {
       auto acquired = services.memory_->Acquire(HostCall::From(host).plugin(), FromAbi(name), bytes);
-      if (!acquired) return refuse(FBX_INVALID, acquired.error().message);
+      if (!acquired) return Refuse(host, FBX_INVALID, acquired.error().message);
       *memory = *acquired;
       return FBX_OK;
-    } catch (const MemoryBudget::Exceeded& exceeded) {
-      return refuse(FBX_OUT_OF_MEMORY, exceeded.text);
-    } catch (const std::bad_alloc&) {
-      return FBX_OUT_OF_MEMORY;
-    }
+    });
   }
 };
 

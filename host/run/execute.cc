@@ -158,7 +158,13 @@ fbx_status Frame::Resize(size_t node, uint32_t result, std::span<const int64_t> 
     bytes = (count + 7) / 8;
   }
   if (!dynamic_[static_cast<size_t>(id)]) return bytes == tensor.bytes ? FBX_OK : FBX_INVALID;
-  growables_[static_cast<size_t>(id)]->Resize(tensor, dims.data(), static_cast<int32_t>(dims.size()), bytes);
+  const auto place = [&] {
+    return "result " + code_.DescribeValue(id, {static_cast<DType>(tensor.dtype), Shape::Of(dims)});
+  };
+  AllocateFor(place, [&] {
+    growables_[static_cast<size_t>(id)]->Resize(tensor, dims.data(), static_cast<int32_t>(dims.size()),
+                                                bytes);
+  });
   return FBX_OK;
 }
 

@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "host/eval/callback.h"
 #include "host/run/frame.h"
 
 namespace fusebox::run {
@@ -17,15 +18,8 @@ fbx_status AbiOf(Code code) {
     case Code::kUnsupported: return FBX_UNSUPPORTED;
     case Code::kOutOfMemory: return FBX_OUT_OF_MEMORY;
     case Code::kIo: return FBX_IO;
-    case Code::kCancelled: return FBX_CANCELLED;
     default: return FBX_INTERNAL;
   }
-}
-
-fbx_status Refuse(const fbx_host* host, fbx_status status, std::string_view why) {
-  const fbx_diag diag{FBX_HEAD(fbx_diag), FBX_ERROR, {}, AsAbi(why), {}};
-  if (status != FBX_CANCELLED) host->emit(host, &diag);
-  return status;
 }
 
 using Activity = delegate::Session::Activity;
@@ -33,7 +27,7 @@ using Activity = delegate::Session::Activity;
 // Calls `work(runner, part)` for the partition whose callback runs. No exception may reach the plugin.
 template <class Work>
 fbx_status Forward(const fbx_host* host, Activity activity, const Work& work) noexcept {
-  try {
+  return CallFromPlugin(host, [&]() -> fbx_status {
     const auto* services = dynamic_cast<const CallerServices*>(HostCall::From(host).services());
     Runner* const runner = services == nullptr ? nullptr : services->runner();
     const auto part = runner == nullptr ? std::nullopt : runner->ForwardedPart(activity);
@@ -45,12 +39,9 @@ fbx_status Forward(const fbx_host* host, Activity activity, const Work& work) no
                                 callback, callback));
     }
     const Status done = work(*runner, *part);
-    return done ? FBX_OK : Refuse(host, AbiOf(done.error().code), done.error().message);
-  } catch (const MemoryBudget::Exceeded& exceeded) {
-    return Refuse(host, FBX_OUT_OF_MEMORY, exceeded.text);
-  } catch (const std::bad_alloc&) {
-    return FBX_OUT_OF_MEMORY;
-  }
+    if (done || done.error().code == Code::kCancelled) return done ? FBX_OK : FBX_CANCELLED;
+    return Refuse(host, AbiOf(done.error().code), done.error().message);
+  });
 }
 
 Status CheckOutputs(const Function& function, const fbx_call& call) {

@@ -11,6 +11,15 @@
 namespace fusebox::run {
 namespace {
 
+std::string DescribeArena(const plan::Code& code, const plan::Segment& segment) {
+  const plan::Place* largest = nullptr;
+  for (const plan::Place& place : segment.places)
+    if (place.kind == plan::Place::kArena && (largest == nullptr || place.bytes > largest->bytes))
+      largest = &place;
+  if (largest == nullptr) return "scratch memory of kernels";
+  return "intermediate values, the largest of which is " + code.DescribeValue(largest->value, largest->type);
+}
+
 void FillInitial(const fbx_tensor& tensor, const Value& value) {
   if (!value.initial) return FillZero(tensor);
   std::memcpy(tensor.data, value.initial.data(), std::min(tensor.bytes, value.initial.size()));
@@ -53,12 +62,14 @@ Frame::Frame(const plan::Code& code, Runner& runner)
 void Frame::MakeVariables() {
   for (const ValueId id : code_.variables) {
     auto& block = *variable_memory_.emplace_back(std::make_unique<Block>());
-    const auto size = StorageSize(function_.value(id).type);
+    const Value& value = function_.value(id);
+    const auto size = StorageSize(value.type);
     if (!size) continue;
-    block.Reserve(*size);
+    AllocateFor([&] { return "variable " + code_.DescribeValue(id, value.type); },
+                [&] { block.Reserve(*size, true); });
     view_.tensor(id).data = block.data();
     view_.tensor(id).bytes = *size;
-    FillInitial(view_.tensor(id), function_.value(id));
+    if (value.initial || value.quant) FillInitial(view_.tensor(id), value);
   }
 }
 
@@ -152,7 +163,10 @@ Result<Frame::Plan*> Frame::FindPlan(std::vector<std::unique_ptr<Plan>>& plans, 
     if (place.kind == plan::Place::kDynamic && growable == nullptr) growable = std::make_unique<Growable>();
     if (place.kind != plan::Place::kKept) continue;
     Kept& kept = kept_[place.value];
-    if (kept.memory.Reserve(place.bytes)) kept.done = false;
+    AllocateFor([&] { return "unpacked weights " + code_.DescribeValue(place.value, place.type); },
+                [&] {
+                  if (kept.memory.Reserve(place.bytes)) kept.done = false;
+                });
   }
   plans.push_back(std::make_unique<Plan>(Plan{key_, *std::move(segment), {}}));
   return plans.back().get();
@@ -187,7 +201,8 @@ Result<std::vector<Type>> Frame::PlanOnce(std::span<const fbx_tensor* const> inp
 Status Frame::Prepare(std::span<const fbx_tensor* const> inputs, std::set<const void*>& done) {
   FUSEBOX_ASSIGN(Plan * plan, FirstPlan(inputs));
   if (levels_.empty()) levels_.push_back(std::make_unique<Level>());
-  levels_[0]->arena.Reserve(plan->segment->arena_bytes);
+  Reserve(*levels_[0], *plan->segment);
+  for (const auto& level : levels_) level->bound = nullptr;  // planning has set other types in the view
   if (!done.insert(plan).second) return {};
   Unbind();
   BindTypes(*plan->segment);
@@ -238,10 +253,15 @@ void Frame::BindTypes(plan::Segment& segment) {
   }
 }
 
+bool Frame::Reserve(Level& level, const plan::Segment& segment) const {
+  return AllocateFor([&] { return DescribeArena(code_, segment); },
+                     [&] { return level.arena.Reserve(segment.arena_bytes); });
+}
+
 Status Frame::Bind(size_t level, plan::Segment& segment, std::span<const Out> outputs) {
   while (levels_.size() <= level) levels_.push_back(std::make_unique<Level>());
   Level& memory = *levels_[level];
-  const bool moved = memory.arena.Reserve(segment.arena_bytes);
+  const bool moved = Reserve(memory, segment);
   const bool rebind = moved || memory.bound != &segment;
   if (rebind) BindTypes(segment);
   for (const plan::Place& place : segment.places) {
@@ -276,7 +296,8 @@ Status Frame::BindOutput(const plan::Place& place, std::span<const Out> outputs)
     // The memory may be shared by values of other dims; the caller gets those of the output.
     const fbx_tensor& type = view_.tensor(function_.outputs[place.at]);
     out.tensor->dtype = type.dtype;
-    out.memory->Resize(*out.tensor, type.dims, type.rank, place.bytes);
+    AllocateFor([&] { return "output " + code_.DescribeValue(function_.outputs[place.at], TypeOf(type)); },
+                [&] { out.memory->Resize(*out.tensor, type.dims, type.rank, place.bytes); });
   } else if (out.tensor->bytes != place.bytes) {
     return Internal(fmt::format("function {}: output {} has {} bytes, planned {}", code_.name(), place.at,
                                 place.bytes, out.tensor->bytes));

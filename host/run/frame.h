@@ -84,6 +84,7 @@ class Frame final : public Resizer {
   void MakeKey(const plan::Segment& before);
   Result<Plan*> FirstPlan(std::span<const fbx_tensor* const> inputs);
   Result<Plan*> FindPlan(std::vector<std::unique_ptr<Plan>>& plans, size_t begin);
+  bool Reserve(Level& level, const plan::Segment& segment) const;
   Status Bind(size_t level, plan::Segment& segment, std::span<const Out> outputs);
   void BindTypes(plan::Segment& segment);
   void Unbind();

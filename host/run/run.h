@@ -363,6 +363,7 @@ class Runner final : private plan::LoopPlans {
   std::unique_ptr<Profile> profile_;  // null: off
   Observer* const observer_;          // null: none
   MemoryBudget budget_;               // before the members whose memory takes from it
+  Reservation inside_;                // of partitions
   const Program& program_;
   Threads threads_;
   ProgressMeter meter_;

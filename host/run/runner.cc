@@ -14,17 +14,8 @@ namespace fusebox::run {
 template <class Work>
 Status Runner::Within(const plan::Code& function, const Work& work) {
   const MemoryBudget::Scope scope(budget_);
-  const auto failed = [&](const char* why) {
-    return Fail(Code::kOutOfMemory, fmt::format("function {}: {}", function.name(), why));
-  };
   Status status;
-  try {
-    if (!cancelled()) status = work();
-  } catch (const MemoryBudget::Exceeded& exceeded) {
-    status = failed(exceeded.what());
-  } catch (const std::bad_alloc&) {
-    status = failed("not enough memory for these shapes");
-  }
+  if (!cancelled()) status = CatchNoMemory([&] { return "function " + function.name(); }, work);
   calls_.DropDiags();
   if (!cancelled()) return status;
   cancelled_.store(false, std::memory_order_relaxed);
@@ -38,6 +29,7 @@ Runner::Runner(const Program& program, std::shared_ptr<ThreadPool> pool, const R
       profile_(options.profile ? std::make_unique<Profile>(Trace::Current()) : nullptr),
       observer_(options.observer),
       budget_(options.memory_limit),
+      inside_(budget_),
       program_(program),
       threads_(std::move(pool), &cancelled_),
       meter_(options.progress),
@@ -45,7 +37,7 @@ Runner::Runner(const Program& program, std::shared_ptr<ThreadPool> pool, const R
                 {meter_.has_listener() ? &meter_ : nullptr, profile_.get(), &cancelled_}, &memory_, this),
       calls_(services_),
       delegates_(program.module(), program.parts(), calls_),
-      context_{calls_, threads_.count(), &delegates_, this, keep_values_},
+      context_{calls_, threads_.count(), &delegates_, this, keep_values_, &inside_},
       resources_(program.module()) {}
 
 Runner::~Runner() = default;

@@ -117,7 +117,7 @@ void Workers::Start() {
   try {
     for (uint32_t i = 1; i < shares_.size(); ++i)
       shares_[i].thread = std::thread([this, i, seen] { Serve(i, seen); });
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {  // also: no memory for its state
   }
 }
 

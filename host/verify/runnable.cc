@@ -7,12 +7,14 @@
 
 namespace fusebox::verify {
 
+size_t MemoryLimit() { return MemoryBudget::DefaultLimit() / 8; }
+
 Result<Runnable> Runnable::Make(std::unique_ptr<Module> module, const std::shared_ptr<Registry>& registry) {
   Runnable out;
   out.module = std::move(module);
   LowerBodies(*out.module);
   FUSEBOX_ASSIGN(out.program, run::Program::Create(*out.module, registry));
-  FUSEBOX_ASSIGN(out.runner, run::Runner::Create(*out.program, 1));
+  FUSEBOX_ASSIGN(out.runner, run::Runner::Create(*out.program, {.memory_limit = MemoryLimit()}));
   return out;
 }
 

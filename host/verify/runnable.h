@@ -10,6 +10,10 @@
 
 namespace fusebox::verify {
 
+// Bytes of the tensors of one Runnable. A verification holds several, and copies of their operands and
+// results as doubles.
+size_t MemoryLimit();
+
 // A function, the first of its module, with its program and runner.
 struct Runnable {
   std::unique_ptr<Module> module;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -111,6 +113,7 @@ class Comparison {
     for (ValueClass c : classes) {
       if (!verdict.cases.empty() && Late()) break;
       std::vector<Tensor> inputs;
+      size_t operands = 0;  // bytes
       for (size_t i = 0; i < f.inputs.size(); ++i) {
         const Type& type = f.value(f.inputs[i]).type;
         const bool bound_in = i < constants_.size() && constants_[i].data;
@@ -118,6 +121,10 @@ class Comparison {
         if (!bound_in && !told && !type.shape.ranked())
           return NotVerified("the rank of operand " + std::to_string(i) + " is unknown");
         const Type sized{type.dtype, Sized(told ? options_.shapes[i] : type.shape, options_.unknown_dim)};
+        operands += bound_in ? 0 : StorageSize(sized).value_or(0);
+        if (operands > MemoryLimit())
+          return NotVerified(fmt::format("operand {} is {}; the operands need more than {} bytes", i,
+                                         ToString(sized), MemoryLimit()));
         inputs.push_back(bound_in
                              ? constants_[i]
                              : MakeOperand(sized, c, options_.seed, i, f.value(f.inputs[i]).quant.get()));
@@ -145,7 +152,7 @@ class Comparison {
                  Runnable& fused, Verdict& verdict) {
     Result<std::vector<Tensor>> plain = body.Run(inputs);
     if (!plain) {  // not an error of the rule: the composite does not accept these operands
-      if (skipped_.empty()) skipped_ = "the body does not run on " + name + ": " + plain.error().message;
+      Skip("the body does not run on " + name, plain.error());
       return {};
     }
     std::vector<Tensor> exact_inputs;
@@ -162,9 +169,10 @@ class Comparison {
       next = next_exact = body.Again(inputs);
       if (truth && verdict.truth == "f64") next_exact = truth->Again(exact_inputs);
     }
+    Result<std::vector<Tensor>> is;
     const auto compare = [&](const std::vector<Slack>& slack) {
       Case out{.name = name, .passed = true};
-      Result<std::vector<Tensor>> is = fused.Run(inputs);
+      is = fused.Run(inputs);
       CompareAll(is, *exact, *plain, slack, fused, out);
       if (is && out.passed && !random_ && next && next_exact && !Late()) {
         CompareAll(is = fused.Again(inputs), *next_exact, *next, slack, fused, out);
@@ -173,10 +181,18 @@ class Comparison {
       return out;
     };
     Case out = compare({});
+    if (!is && is.error().code == Code::kOutOfMemory) {
+      Skip("the fused op does not run on " + name, is.error());
+      return {};
+    }
     if (!out.passed && std::isfinite(out.worst))
       out = compare(rounding_.Of(inputs, *exact, truth && verdict.truth == "f64"));
     verdict.cases.push_back(std::move(out));
     return {};
+  }
+
+  void Skip(const std::string& what, const Error& why) {
+    if (skipped_.empty()) skipped_ = what + ": " + why.message;
   }
 
   bool Late() const {

@@ -55,18 +55,27 @@ struct Relay {
   fbx_infer abi;
   const Infer* out = nullptr;
   std::vector<std::vector<int64_t>>* shapes = nullptr;
+  mutable std::exception_ptr thrown = nullptr;  // by a callback
+
+  void Call(InferFn infer, const Node& n) const {
+    Infer to(&abi);
+    infer(n, to);
+    if (thrown) std::rethrow_exception(thrown);
+  }
 };
 
 const Relay& Of(const fbx_infer* infer) { return *reinterpret_cast<const Relay*>(infer); }
 
 void SetUnsized(const fbx_infer* infer, uint32_t result, fbx_dtype dtype, const int64_t* dims,
-                int32_t rank) noexcept {
+                int32_t rank) noexcept try {
   Infer out = *Of(infer).out;
   // A scalar has no unknown dims; only an unknown rank marks it as unsized.
   if (rank < 0 || (rank == 0 && dtype == FBX_STRING)) return out.unranked(result, dtype);
   std::vector<int64_t> said(dims, dims + rank);
   if (dtype == FBX_STRING) std::ranges::fill(said, -1);
   out.set(result, dtype, said);
+} catch (...) {
+  Of(infer).thrown = std::current_exception();
 }
 
 void AskForValue(const fbx_infer* infer, uint32_t operand) noexcept {
@@ -74,10 +83,12 @@ void AskForValue(const fbx_infer* infer, uint32_t operand) noexcept {
   out.needs_value(operand);
 }
 
-void TakeShape(const fbx_infer* infer, uint32_t result, fbx_dtype, const int64_t* dims,
-               int32_t rank) noexcept {
+void TakeShape(const fbx_infer* infer, uint32_t result, fbx_dtype, const int64_t* dims, int32_t rank) noexcept
+    try {
   auto& shapes = *Of(infer).shapes;
   if (result < shapes.size() && rank >= 0) shapes[result].assign(dims, dims + rank);
+} catch (...) {
+  Of(infer).thrown = std::current_exception();
 }
 
 // Copies an ABI struct of which an older host may have filled less.
@@ -92,9 +103,7 @@ T Copied(const T& from) {
 }  // namespace
 
 void InferStrings(const Node& n, Infer& out, InferFn infer) {
-  const Relay relay{{FBX_HEAD(fbx_infer), SetUnsized, AskForValue}, &out, nullptr};
-  Infer unsized(&relay.abi);
-  infer(n, unsized);
+  Relay{{FBX_HEAD(fbx_infer), SetUnsized, AskForValue}, &out}.Call(infer, n);
 }
 
 Numbered::Numbered(const Node& n) : original_(n) {
@@ -130,10 +139,8 @@ void Numbered::Number(InferFn infer) {
 
   shapes_.assign(results_.size(), {-1});
   moved_.resize(results_.size());
-  const Relay relay{
-      {FBX_HEAD(fbx_infer), TakeShape, [](const fbx_infer*, uint32_t) noexcept {}}, nullptr, &shapes_};
-  Infer take(&relay.abi);
-  infer(original_, take);
+  Relay{{FBX_HEAD(fbx_infer), TakeShape, [](const fbx_infer*, uint32_t) noexcept {}}, nullptr, &shapes_}.Call(
+      infer, original_);
   for (uint32_t i = 0; i < results_.size(); ++i) {
     if (original_.out(i).dtype() != FBX_STRING) continue;
     const int64_t size = Count(shapes_[i]);

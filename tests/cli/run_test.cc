@@ -57,6 +57,78 @@ TEST(Run, StopsAtTheMemoryLimit) {
   EXPECT_EQ(Fusebox({"run", model, "--memory-limit", "1M"}).status, 0);
 }
 
+// 12 TiB, declared by a small file: no command fills any of it before the plan is known to fit.
+TEST(Run, RefusesAGiantInputByName) {
+  Module module;
+  Function& f = module.Add("main");
+  const Type giant{DType::kF32, Shape({-1, int64_t{1} << 20, 1 << 20, 3})};
+  f.outputs = f.AddNode(Op::kAbs, {f.AddInput(giant, "pixels")}, {giant}).results;
+  const std::string model = Path("giant.tflite");
+  ASSERT_TRUE(tflite::WriteFile(module, model));
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"run", model},
+        {"run", model, "--memory-limit", "1G"},
+        {"bench", model},
+        {"compare", model, model},
+        {"run", model, "--runs", "2", "--output-dir", Path("giant")}}) {
+    const Finished done = Fusebox(arguments);
+    EXPECT_EQ(done.status, 2) << done.err;
+    EXPECT_THAT(done.err, HasSubstr("input 0 'pixels'"));
+    EXPECT_THAT(done.err, HasSubstr("the memory limit is"));
+  }
+}
+
+// It fits, but its result does not.
+TEST(Run, RefusesAGiantResultByName) {
+  Module module;
+  Function& f = module.Add("main");
+  const Type row{DType::kF32, Shape({1 << 24, 1})}, column{DType::kF32, Shape({1, 1 << 24})};
+  f.outputs = f.AddNode(Op::kAdd, {f.AddInput(row, "a"), f.AddInput(column, "b")},
+                        {{DType::kF32, Shape({1 << 24, 1 << 24})}})
+                  .results;
+  f.value(f.outputs[0]).name = "table";
+  ASSERT_TRUE(tflite::WriteFile(module, Path("wide.tflite")));
+  const Finished done = Fusebox({"run", Path("wide.tflite")});
+  EXPECT_EQ(done.status, 2);
+  EXPECT_THAT(done.err, HasSubstr("'table', f32[16777216,16777216]"));
+}
+
+// The delegate allocates the memory of values inside of its partition: 16 MB each.
+TEST(Run, CountsValuesInsideOfAPartition) {
+  Module module;
+  Function& f = module.Add("main");
+  const Type table{DType::kF32, Shape({2048, 2048})}, mean{DType::kF32, Shape({1, 1})};
+  const ValueId a = f.AddInput({DType::kF32, Shape({2048, 1})}, "a");
+  const ValueId b = f.AddInput({DType::kF32, Shape({1, 2048})}, "b");
+  const ValueId sum = f.AddNode(Op::kAdd, {a, b}, {table}).results[0];
+  const ValueId negative = f.AddNode(Op::kNeg, {sum}, {table}).results[0];
+  const ValueId product = f.AddNode(Op::kMul, {sum, negative}, {table}).results[0];
+  const ValueId axes = f.AddConst<int32_t>(DType::kI32, {2}, {0, 1});
+  Attrs attrs;
+  attrs.Set("keep_dims", true);
+  f.outputs = f.AddNode(Op::kMean, {product, axes}, {mean}, attrs).results;
+  const std::string model = Path("inside.tflite");
+  ASSERT_TRUE(tflite::WriteFile(module, model));
+  const auto run = [&](const char* limit) {
+    return Fusebox({"run", model, "--plugin", PluginFolder("fusebox.xnnpack"), "--memory-limit", limit});
+  };
+  const Finished refused = run("20M");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("values inside of"));
+  EXPECT_EQ(run("80M").status, 0);
+}
+
+TEST(Run, AMemoryLimitIsANumberOfBytes) {
+  const std::string model = WriteAddModel("add.tflite", 1);
+  for (const char* command : {"run", "bench"}) {
+    for (const char* limit : {"-1", "-500M", "0", "0K", "", "M", "1X"}) {
+      const Finished done = Fusebox({command, model, "--memory-limit", limit});
+      EXPECT_EQ(done.status, 2) << limit;
+      EXPECT_THAT(done.err, HasSubstr("--memory-limit")) << limit;
+    }
+  }
+}
+
 TEST(Run, ComputesFromAFileGivenByName) {
   const std::string model = WriteAddModel("add.tflite", 10);
   const std::string input = WriteInput("x.npy", Values({2, 3}, {1, 2, 3, 4, 5, 6}));

@@ -3,6 +3,9 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <new>
+#include <typeinfo>
 
 #include "host/base/log_sink.h"
 
@@ -27,6 +30,22 @@ char* NewText(std::string_view text) noexcept {
   std::memcpy(copy, text.data(), text.size());
   copy[text.size()] = '\0';
   return copy;
+}
+
+fusebox_status Caught(char** error) noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc& thrown) {
+    const bool named = typeid(thrown) != typeid(std::bad_alloc);
+    if (error != nullptr) *error = NewText(named ? thrown.what() : "out of memory");
+    return FUSEBOX_OUT_OF_MEMORY;
+  } catch (const std::exception& thrown) {
+    if (error != nullptr) *error = NewText(thrown.what());
+    return FUSEBOX_INTERNAL;
+  } catch (...) {
+    if (error != nullptr) *error = NewText("unknown exception");
+    return FUSEBOX_INTERNAL;
+  }
 }
 
 fusebox_status Report(const Error& error, char** text) noexcept {

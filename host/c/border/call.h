@@ -2,8 +2,6 @@
 // The border of the C API: statuses, text and arguments.
 #pragma once
 
-#include <exception>
-#include <new>
 #include <string>
 #include <string_view>
 
@@ -18,6 +16,9 @@ char* NewText(std::string_view) noexcept;
 // Sets *error, if given, and returns the status.
 fusebox_status Report(const Error&, char** error) noexcept;
 
+// The status of the exception in flight. Sets *error, if given.
+fusebox_status Caught(char** error) noexcept;
+
 // Runs `body`, which returns a Status; nothing that it throws crosses the border.
 template <class F>
 fusebox_status Call(char** error, F&& body) noexcept {
@@ -25,12 +26,8 @@ fusebox_status Call(char** error, F&& body) noexcept {
   try {
     const Status status = body();
     return status ? FUSEBOX_OK : Report(status.error(), error);
-  } catch (const std::bad_alloc&) {
-    return Report({Code::kOutOfMemory, "no memory"}, error);
-  } catch (const std::exception& thrown) {
-    return Report({Code::kInternal, thrown.what()}, error);
   } catch (...) {
-    return Report({Code::kInternal, "unknown exception"}, error);
+    return Caught(error);
   }
 }
 

@@ -48,7 +48,7 @@ void Store::Enqueue(Build build) {
   const std::lock_guard lock(work_mutex_);
   try {
     if (!worker_.joinable()) worker_ = std::thread([this] { Work(); });
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
     Publish(build);  // no thread available: publish here
     return;
   }

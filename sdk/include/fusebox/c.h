@@ -142,7 +142,7 @@ FUSEBOX_API int32_t fusebox_thread_pool_threads(const fusebox_thread_pool* pool)
 /* `options`: JSON, or NULL.
  *   "signature": key ("")     "" selects the only one, or that of the main function
  *   "threads": number (1)     maximum of one run, including the calling thread; 0: one per core
- *   "memory_limit": bytes (0) of tensors and scratch memory; 0: what the process can get
+ *   "memory_limit": bytes (0) of tensors and scratch memory; 0: sessions share half of what is available
  *   "keep_values": bool       for fusebox_session_value; takes more memory
  *   "profile": bool           for fusebox_session_times
  *   "shadow": number (0)      N: every N-th call of a fused op also runs its body, and compares; 0: none
@@ -214,8 +214,8 @@ FUSEBOX_API fusebox_status fusebox_session_input_data(fusebox_session* session, 
  * with 0 bytes, by setting or resizing the input, by select. The dims of all inputs must be known, and the
  * size of the tensor must follow from them: no strings. `bytes`: those of the tensor, or 16 more that are
  * only read. The memory is used without a copy if it is aligned to 64 bytes and the 16 bytes after the tensor
- * are part of it, or in the page of its last byte; otherwise each run copies. Bound memory must not overlap.
- */
+ * are part of it, or in the page of its last byte; otherwise each run copies. Bound memory must not overlap,
+ * and does not count towards the memory limit. */
 FUSEBOX_API fusebox_status fusebox_session_bind_input(fusebox_session* session, int32_t index, void* memory,
                                                       size_t bytes, char** error) FBX_NOEXCEPT;
 FUSEBOX_API fusebox_status fusebox_session_bind_output(fusebox_session* session, int32_t index, void* memory,

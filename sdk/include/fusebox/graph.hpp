@@ -34,6 +34,7 @@ class Graph {
   GraphNode node(uint32_t i) const {
     const fbx_value* ids = nullptr;
     const fbx_node* node = graph_->node(graph_, i, &ids);
+    if (node == nullptr && i < node_count()) throw std::bad_alloc();
     return {host_, node, ids};
   }
   // A function that a FUNC attribute of a node names (Attrs::s). Nothing: there is none.
@@ -41,7 +42,11 @@ class Graph {
     const fbx_graph* found = graph_->function(graph_, to_fbx_str(name));
     return found ? std::optional(Graph(host_, found)) : std::nullopt;
   }
-  Tensor value(fbx_value id) const { return Tensor(graph_->value(graph_, id)); }
+  Tensor value(fbx_value id) const {
+    const fbx_tensor* value = graph_->value(graph_, id);
+    if (value == nullptr && id < value_count()) throw std::bad_alloc();
+    return Tensor(value);
+  }
   const fbx_host* host() const { return host_; }
   const fbx_graph* abi() const { return graph_; }
 

@@ -35,7 +35,7 @@ class ThreadPool {
 struct SessionOptions {
   std::string signature = {};  // empty: the only one, or that of the main function
   int threads = 1;             // 0: one per core
-  uint64_t memory_limit = 0;   // bytes of tensors and scratch memory; 0: what the process can get
+  uint64_t memory_limit = 0;   // bytes of tensors and scratch memory; 0: see fusebox_session_create
   bool keep_values = false;    // for value()
   bool profile = false;        // for times()
   int shadow = 0;  // N: every N-th call of a fused op also runs its body, and compares, for Report; 0: none

@@ -51,12 +51,13 @@ TEST(MemoryLimit, ADeclaredGiantInputIsRefusedByName) {
                                              HasSubstr("the memory limit is 8589934592 bytes")));
 }
 
-TEST(MemoryLimit, TheDefaultIsWhatTheMachineHas) {
+TEST(MemoryLimit, TheDefaultIsAPartOfWhatTheMachineHas) {
   EXPECT_GT(MemoryBudget::DefaultLimit(), 64 * kMegabyte);
   const auto session = Session::Create(Doubled({1, 1 << 20, 1 << 20, 3}));  // 12 TiB
   ASSERT_FALSE(session);
   EXPECT_THAT(session.error().message,
               HasSubstr("the memory limit is " + std::to_string(MemoryBudget::DefaultLimit())));
+  EXPECT_LE(MemoryBudget::DefaultLimit(), std::max(AvailableMemory("/"), 64 * kMegabyte));
 }
 
 TEST(MemoryLimit, HoldsForResizedInputs) {
@@ -94,6 +95,43 @@ TEST(MemoryLimit, CountsAllMemoryOfTheSession) {
   const auto enough = Session::Create(model, {.memory_limit = 3 * kMegabyte});
   ASSERT_TRUE(enough);
   for (int i = 0; i < 20; ++i) EXPECT_TRUE((*enough)->Run());
+}
+
+// What does not fit is found before any memory is touched, and has a name.
+TEST(MemoryLimit, PreparingReservesWhatARunNeeds) {
+  const auto model = Doubled({400, 256});  // 400 KiB each
+  const auto prepared = [&](size_t limit) {
+    const auto session = Session::Create(model, {.memory_limit = limit});
+    EXPECT_TRUE(session);
+    return (*session)->Prepare();
+  };
+  EXPECT_THAT(MessageOf(prepared(kMegabyte / 2)),
+              HasSubstr("intermediate values, the largest of which is 'a', f32[400,256]"));
+  EXPECT_THAT(MessageOf(prepared(kMegabyte * 3 / 2)), HasSubstr("output 0 'c', f32[400,256]"));
+  EXPECT_TRUE(prepared(kMegabyte * 2));
+}
+
+TEST(MemoryLimit, DoesNotCountBoundMemory) {
+  const auto session = Session::Create(Doubled({400, 256}), {.memory_limit = kMegabyte * 3 / 2});
+  ASSERT_TRUE(session);
+  const Buffer input = Buffer::Copy(std::vector<std::byte>(409600));
+  const std::span memory(const_cast<std::byte*>(input.data()), input.size() + kOverread);
+  EXPECT_FALSE((*session)->Prepare());
+  ASSERT_TRUE((*session)->BindInput(0, memory));
+  EXPECT_TRUE((*session)->Run());
+  EXPECT_FALSE((*session)->BindInput(0, {}));  // memory of its own
+}
+
+TEST(MemoryLimit, TheDefaultIsOfAllSessionsTogether) {
+  const size_t limit = MemoryBudget::DefaultLimit();
+  MemoryBudget one(0), other(0), own(limit);
+  one.Take(limit / 4 * 3);
+  EXPECT_THROW(other.Take(limit / 2), NoMemory);
+  own.Take(limit);
+  one.Return(limit / 4 * 3);
+  other.Take(limit / 2);
+  other.Return(limit / 2);
+  EXPECT_THROW(one.Take(SIZE_MAX), NoMemory);
 }
 
 // while (shorter(x, 1 << 20)) x = append(x)
@@ -139,6 +177,15 @@ TEST(AvailableMemory, IsTheSmallestOfMachineAndCgroups) {
   WriteFile(root + "sys/fs/cgroup/memory/v1/memory.limit_in_bytes", "3000000\n");
   WriteFile(root + "sys/fs/cgroup/memory/v1/memory.usage_in_bytes", "3500000\n");
   EXPECT_EQ(AvailableMemory(root), 0u);
+  WriteFile(root + "sys/fs/cgroup/memory/v1/memory.stat",
+            "inactive_file 9\ntotal_inactive_file 1000000\ntotal_active_file 500000\n");
+  EXPECT_EQ(AvailableMemory(root), 1000000u);
+  WriteFile(root + "proc/self/limits",
+            "Max stack size 8 8 bytes\nMax address space  900000  unlimited bytes\n");
+  WriteFile(root + "proc/self/status", "Name: x\nVmSize:\t     400 kB\n");
+  EXPECT_EQ(AvailableMemory(root), 900000u - 400 * 1024);
+  WriteFile(root + "proc/self/limits", "Max address space         unlimited  unlimited bytes\n");
+  EXPECT_EQ(AvailableMemory(root), 1000000u);
 }
 
 }  // namespace

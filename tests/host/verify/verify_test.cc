@@ -38,6 +38,14 @@ TEST(VerifyFused, AgreesWithARightKernelAgainstF64) {
   EXPECT_EQ(pair.Ask(false).cases.size(), 2u);
 }
 
+TEST(VerifyFused, DoesNotAllocateGiantOperands) {
+  Pair pair;
+  BuildNorm(pair, "none", {int64_t{1} << 40, 4});
+  const Verdict verdict = pair.Ask();
+  EXPECT_EQ(verdict.outcome, Outcome::kNotVerified);
+  EXPECT_THAT(verdict.why, HasSubstr("operand 0 is f32[1099511627776,4]; the operands need more than"));
+}
+
 class Mutation : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Mutation, IsCaught) {
