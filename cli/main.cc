@@ -43,11 +43,22 @@ void AddCommands(CLI::App& root, Action& action) {
   AddHelpAll(root);
 }
 
+// Turns the words that people try, `help [COMMAND]` and `version`, into options.
+void ReadWords(int argc, char** argv) {
+  static char help[] = "--help", version[] = "--version";
+  const std::string_view word = argc > 1 ? argv[1] : "";
+  if (word == "version") argv[1] = version;
+  if (word != "help") return;
+  if (argc > 2) argv[1] = argv[2];
+  argv[argc > 2 ? 2 : 1] = help;
+}
+
 }  // namespace
 }  // namespace fusebox::cli
 
 int main(int argc, char** argv) {
   using namespace fusebox::cli;
+  ReadWords(argc, argv);
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (std::ranges::find(kOfConvert, command) != kOfConvert.end()) return BecomeConvert(argv);
   return RunCommandLine(argc, argv, AddCommands);

@@ -15,7 +15,7 @@ namespace fusebox::cli {
 Status WriteOutputDir(const std::string& dir, const Ports& ports, const std::vector<Tensor>& inputs,
                       const std::vector<std::vector<Tensor>>& runs);
 
-// TfLiteType value of an element type (f32 is 1); 0: none.
+// Returns the TfLiteType value of an element type (f32 is 1), or 0 if there is none.
 int TfLiteTypeOf(DType type);
 
 }  // namespace fusebox::cli

@@ -81,7 +81,7 @@ std::string Fusions(const Model& model) {
   if (model.fusions().empty()) return {};
   Table table({"site", "rule", "plugin", "result"});
   for (const SiteReport& site : model.fusions()) {
-    const std::string place = (site.location.empty() ? site.function : site.location) + ": " + site.composite;
+    const std::string place = SiteText(site);
     for (const RuleReport& rule : site.rules) {
       std::string result(Name(rule.outcome));
       for (const std::string& reason : rule.reasons) result += ": " + reason;
@@ -151,8 +151,10 @@ Status PrintText(const RunFlags& flags, const Opened& opened, const Measured& me
     table.Row({opened.ports.outputs[i].name, std::string(Name(type.dtype)), ToString(type.shape), values});
   }
   Print(table.Text());
-  Print(fmt::format("median latency: {:.1f} us ({} run{}, {} thread{})\n", measured.median_us, flags.runs,
-                    flags.runs == 1 ? "" : "s", opened.session->threads(),
+  // One run also packs weights and touches memory for the first time.
+  const std::string what =
+      flags.runs == 1 ? "first run" : fmt::format("median latency of {} runs", flags.runs);
+  Print(fmt::format("{}: {:.1f} us ({} thread{})\n", what, measured.median_us, opened.session->threads(),
                     opened.session->threads() == 1 ? "" : "s"));
   if (flags.session.shadow > 0) Print("\n" + Shadows(*opened.session));
   return {};
@@ -237,8 +239,10 @@ void AddRun(CLI::App& root, Action& action) {
   app->add_option("--missing", flags->missing,
                   "If the plugin of a fused op or composite is missing: run its body with a notice (warn), "
                   "(fused ops) without one (body), or fail (error)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Missing>{
-          {"warn", Missing::kWarn}, {"body", Missing::kBody}, {"error", Missing::kError}}))
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Missing>{{"warn", Missing::kWarn},
+                                                                         {"body", Missing::kBody},
+                                                                         {"error", Missing::kError}})
+                      .description("{warn,body,error}"))
       ->type_name("WHAT")
       ->default_str("warn");
   AddMemoryLimit(*app, flags->session);

@@ -46,7 +46,9 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/fusebox-config-version.c
 install(FILES "${PROJECT_BINARY_DIR}/fusebox-config.cmake" "${PROJECT_BINARY_DIR}/fusebox-config-version.cmake"
               sdk/cmake/FuseboxPlugin.cmake sdk/cmake/FuseboxManifest.cmake DESTINATION "${package}" COMPONENT dev)
 
-# All that is installed or that the demo needs, and no test.
+install(TARGETS write_models RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT tools)
+
+# All that is installed, and no test.
 add_custom_target(product)
 get_property(plugins GLOBAL PROPERTY FUSEBOX_PLUGINS)
 foreach(target IN LISTS libraries plugins ITEMS fusebox write_models)

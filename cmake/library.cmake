@@ -37,7 +37,8 @@ function(fusebox_library name)
     # "Unique" symbols cannot be made local. Undefined symbols stay strong: a linker leaves out libraries that only weak ones need.
     COMMAND "${CMAKE_NM}" --defined-only --format=just-symbols "${object}" > "${object}.defined"
     COMMAND "${CMAKE_OBJCOPY}" "--weaken-symbols=${object}.defined" "${object}"
-    COMMAND "${CMAKE_OBJCOPY}" "--keep-global-symbols=${names}" "${object}"
+    # Users debug with the shared library; here the information would take ten times the code.
+    COMMAND "${CMAKE_OBJCOPY}" --strip-debug "--keep-global-symbols=${names}" "${object}"
     DEPENDS ${layers} "${names}" COMMENT "Linking ${name}.o" VERBATIM)
   add_library(${arg_TARGET}_static STATIC "${object}")
   target_link_libraries(${arg_TARGET}_static INTERFACE ${others})

@@ -43,6 +43,7 @@ g++-aarch64-linux-gnu arm64  aarch64-linux-gnu-g++
 qemu-user-static      arm64  qemu-aarch64-static
 binfmt-support        arm64  update-binfmts
 mmdebstrap            arm64  mmdebstrap
+mmdebstrap            packages mmdebstrap
 chromium              browser chromium
 libclang-rt-19-dev    tools  </usr/lib/llvm-19/lib/clang/19/include/fuzzer/FuzzedDataProvider.h>
 g++-14                compilers-trixie g++-14
@@ -75,12 +76,12 @@ missing() {
   rm -f "$program"
 }
 
-# The machine's own Debian 12 source with trixie for its suite; address, key and options are kept. Nothing when the
-# machine has no such source. `own_sources` is for the deb822 form, `own_list` for the one-line form.
-own_sources() {
+# The machine's own source of the suite FROM (bookworm) with TO (trixie) for its suite; address, key and options are kept.
+# Nothing when the machine has no such source. `own_sources` is for the deb822 form, `own_list` for the one-line form.
+own_sources() { # [FROM TO]
   for file in "$etc"/apt/sources.list.d/*.sources; do
     case ${file##*/} in fusebox-trixie.sources | '*.sources') continue ;; esac
-    awk '
+    awk -v "from=${1:-bookworm}" -v "to=${2:-trixie}" '
       function flush() {
         if (deb && ours && !off) print text
         text = ""; deb = ours = off = 0
@@ -89,7 +90,7 @@ own_sources() {
       /^#/ { next }
       { key = tolower($1) }
       key == "types:" { deb = ($0 ~ / deb( |$)/); $0 = "Types: deb" }
-      key == "suites:" { for (i = 2; i <= NF; i++) if ($i == "bookworm") ours = 1; $0 = "Suites: trixie" }
+      key == "suites:" { for (i = 2; i <= NF; i++) if ($i == from) ours = 1; $0 = "Suites: " to }
       key == "components:" { $0 = "Components: main" }
       key == "enabled:" { off = (tolower($2) ~ /^(no|false|0|off)$/) }
       { text = text $0 "\n" }
@@ -97,9 +98,17 @@ own_sources() {
   done | awk 'BEGIN { RS = "" } NR == 1'
 }
 
-own_list() {
+own_list() { # [FROM TO]
   cat "$etc/apt/sources.list" "$etc"/apt/sources.list.d/*.list 2>/dev/null |
-    sed -nE 's/^[ \t]*deb[ \t]+(\[[^]]*\][ \t]+)?([^ \t]+)[ \t]+bookworm[ \t].*$/deb \1\2 trixie main/p' | head -n 1
+    sed -nE 's/^[ \t]*deb[ \t]+(\[[^]]*\][ \t]+)?([^ \t]+)[ \t]+'"${1:-bookworm}"'[ \t].*$/deb \1\2 '"${2:-trixie}"' main/p' | head -n 1
+}
+
+# The source of a suite, by that of this machine's release.
+source_of() { # SUITE
+  for from in bookworm trixie; do
+    { own_sources $from "$1"; [ -n "$(own_sources $from "$1")" ] || own_list $from "$1"; } | grep . && return 0
+  done
+  die "no source of Debian 12 or 13 in $etc/apt to take the address of $1 from"
 }
 
 # The release that this machine's packages come from. /etc/os-release is asked last: it belongs to a package that the
@@ -176,8 +185,7 @@ arm64_root() {
   if [ "${FUSEBOX_SETUP:-on}" = off ]; then die "missing: $root, the arm64 libraries; ./dev setup arm64 makes it"; fi
   become_root
   sources=$(mktemp)
-  { own_sources; [ -n "$(own_sources)" ] || own_list; } >"$sources"
-  if [ ! -s "$sources" ]; then cat "$etc"/apt/sources.list.d/*.sources "$etc/apt/sources.list" >"$sources" 2>/dev/null || true; fi
+  source_of trixie >"$sources" || exit 2
   sed -i -e '/^Architectures:/d' -e 's/arch=[^] ]*//' "$sources"
   $as_root rm -rf "$root"
   quiet arm64-root $as_root mmdebstrap --mode=root --variant=extract --architectures=arm64 "--include=${packages%,}" \

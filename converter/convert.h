@@ -32,8 +32,10 @@ enum class Verification {
   kOff,
   kSample,  // few inputs, in bounded time: a second per composite, ten per model. What cannot be verified is
             // fused
-  kStrict,  // all inputs. What cannot be verified keeps its body
+  kStrict,  // all inputs. What cannot be verified keeps its body, except for a placeholder
 };
+// Selects the treatment of a composite whose body is a placeholder, so that it cannot be verified.
+enum class Placeholders { kFuse, kError };
 
 struct Options {
   std::vector<std::string> signatures;  // empty: all that can be converted
@@ -46,6 +48,7 @@ struct Options {
   FusionOptions::KeepBodies keep_bodies = FusionOptions::KeepBodies::kCustom;
   Verification verify = Verification::kSample;
   uint64_t verify_seed = 1;
+  Placeholders placeholders = Placeholders::kFuse;  // kError: no effect with kOff
   Quantization quantization = Quantization::kNone;
   std::string calibration;             // folder of .npy files: required for kInt8; kFloat16 and kDynamic
                                        // only measure layer errors on it
@@ -76,10 +79,12 @@ struct Report {
   std::vector<Variable> variables;                                 // name, type, mutability, why (no data)
   std::vector<std::pair<std::string, int>> ops_before, ops_after;  // name, count; sorted by name
   std::vector<UnsupportedOps> unsupported;
-  std::vector<LayerError> layers;    // of a quantized model with calibration data, in execution order
-  std::vector<std::string> notes;    // one line each, in pass order
-  bool verification_failed = false;  // a fused op differs from its body
-  std::string error;                 // empty: success
+  std::vector<LayerError> layers;  // of a quantized model with calibration data, in execution order
+  std::vector<std::string> notes;  // one line each, in pass order
+  // A fused op differs from its body. With kStrict also: the body's own error hides whether it does, or a
+  // rule failed.
+  bool verification_failed = false;
+  std::string error;  // empty: success
 };
 std::string ToText(const Report&);  // the tables of --explain
 std::string ToJson(const Report&);

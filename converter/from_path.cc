@@ -24,6 +24,21 @@ Result<Conversion> FromGraphFile(const std::string& path) {
   return FromSavedModel(file.has_parent_path() ? file.parent_path().string() : ".");
 }
 
+// Names files of other frameworks, which people try.
+std::string KindOf(const std::string& file) {
+  std::error_code ignored;
+  if (std::filesystem::file_size(file, ignored) == 0) return "the file is empty; ";
+  for (const auto& [ends, kind] : {std::pair(".onnx", "an ONNX model is "),
+                                   {".pt", "a PyTorch file is "},
+                                   {".pth", "a PyTorch file is "},
+                                   {".py", "Python code is "},
+                                   {".ckpt", "a checkpoint without a graph is "},
+                                   {".safetensors", "weights without a graph are "}}) {
+    if (file.ends_with(ends)) return kind;
+  }
+  return "";
+}
+
 }  // namespace
 
 Result<Conversion> FromPath(const std::string& source) {
@@ -36,8 +51,8 @@ Result<Conversion> FromPath(const std::string& source) {
   FUSEBOX_ASSIGN(const bool tflite, IsTflite(source));
   if (tflite || source.ends_with(".tflite")) return FromTflite(source);
   if (source.ends_with(".pb") || source.ends_with(".pbtxt")) return FromGraphFile(source);
-  return Unsupported(source +
-                     ": not supported; expected the folder of a SavedModel, a Keras file (.h5, .keras), a "
+  return Unsupported(source + ": " + KindOf(source) +
+                     "not supported; expected the folder of a SavedModel, a Keras file (.h5, .keras), a "
                      ".tflite file or a frozen graph (.pb, .pbtxt)");
 }
 

@@ -28,8 +28,8 @@ std::string Joined(const std::vector<std::string>& parts, std::string_view other
   return parts.empty() ? std::string(otherwise) : fmt::format("{}", fmt::join(parts, ", "));
 }
 
-// What came of one rule at one site: "fused -> FILL, UNIDIRECTIONAL_SEQUENCE_LSTM; verified against its body:
-// ...".
+// Returns the outcome of one rule at one site: "fused -> FILL, UNIDIRECTIONAL_SEQUENCE_LSTM; verified against
+// its body: ...".
 std::string Outcome(const SiteReport& site, const RuleReport& rule) {
   std::string text(Name(rule.outcome));
   if (rule.outcome == RuleReport::Outcome::kFused) {
@@ -50,7 +50,7 @@ void AddSites(const Report& report, std::string& out) {
   out += fmt::format("composites: {} of {} fused\n", fused, report.sites.size());
   Table table({"site", "rule", "plugin", "result"});
   for (const SiteReport& site : report.sites) {
-    const std::string place = (site.location.empty() ? site.function : site.location) + ": " + site.composite;
+    const std::string place = SiteText(site);
     for (const RuleReport& rule : site.rules) {
       const std::string plugin =
           rule.plugin_version.empty() ? rule.plugin : rule.plugin + " " + rule.plugin_version;

@@ -19,6 +19,8 @@ inline const Words<FusionOptions::KeepBodies> kKeepBodies = {{"none", FusionOpti
                                                              {"all", FusionOptions::KeepBodies::kAll}};
 inline const Words<Verification> kVerify = {
     {"off", Verification::kOff}, {"sample", Verification::kSample}, {"strict", Verification::kStrict}};
+inline const Words<Placeholders> kPlaceholders = {{"fuse", Placeholders::kFuse},
+                                                  {"error", Placeholders::kError}};
 inline const Words<Quantization> kQuantize = {{"none", Quantization::kNone},
                                               {"float16", Quantization::kFloat16},
                                               {"dynamic", Quantization::kDynamic},

@@ -46,7 +46,7 @@ bool HasComposites(const Module& module) {
   return false;
 }
 
-// Whether no plugin here could even try a rule for the composite.
+// Returns whether no plugin here could even try a rule for the composite.
 bool IsMissing(const SiteReport& site) {
   return !site.fused && std::ranges::all_of(site.rules, [](const RuleReport& rule) {
     return rule.outcome == RuleReport::Outcome::kError;

@@ -33,7 +33,7 @@ struct ModelOptions {
   // Delegates, in the order in which nodes are offered to them; empty: none. Nothing: the config's list, else
   // the default delegates.
   std::optional<std::vector<Config::Delegate>> delegates = {};
-  // JSON, options by delegate, over those of the config: {"xnnpack": {"weight_cache_path": "cache/"}}.
+  // JSON, options by delegate, over options of the config: {"xnnpack": {"weight_cache_path": "cache/"}}.
   // Options of an unused delegate cause a notice, unless its plugin provides services, which read them too
   // (kept weights). An unknown option is an error.
   std::string delegate_options = {};
@@ -61,7 +61,8 @@ class Model {
   static Result<std::shared_ptr<const Model>> FromModule(std::unique_ptr<Module>, const ModelOptions& = {});
   ~Model();
 
-  // What a session can run: the signatures in file order, then the main function if no signature runs it.
+  // A function that sessions can run: the signatures in file order, then the main function if no signature
+  // runs it.
   struct Entry {
     std::string signature;  // empty: the main function
     std::string function;
@@ -77,7 +78,7 @@ class Model {
   const std::shared_ptr<Registry>& registry() const;
   const std::vector<SiteReport>& fusions() const;   // result of late fusion for each composite
   const std::vector<std::string>& notices() const;  // "my_op: falls back to its body: no kernel for my_op..."
-  // What runs each node of each function, and why. In a session, a delegate may still decline.
+  // Returns what runs each node of each function, and why. In a session, a delegate may still decline.
   std::vector<Placement> placements() const;
   const run::Program& program() const;  // for Session
 

@@ -24,7 +24,7 @@ Status CheckStrings(const Tensor& value) {
 
 namespace {
 
-// Without a key: the only signature, or that of the main function, if any.
+// Without a key, returns the only signature, or the main function's, if any.
 Result<const Signature*> FindSignature(const Module& module, std::string_view key) {
   if (key.empty()) {
     if (module.signatures.size() == 1) return &module.signatures[0];

@@ -24,7 +24,7 @@
 namespace fusebox {
 
 struct SessionOptions {
-  std::string signature;  // empty: the only one, or that of the main function
+  std::string signature;  // empty: the only one, or the main function's
   int threads = 1;        // maximum of one Run, including the calling thread; 0: one per core of the process
   ProgressListener progress = {};  // of packing weights, if a delegate reports it
   // Bytes of inputs, outputs, intermediate values, state and scratch memory. 0: all sessions of the process
@@ -72,7 +72,7 @@ class Session {
   // them: no strings, no result whose shape depends on data. The span has the bytes of the tensor, or 16 more
   // that are only readable. The memory is used without a copy if it is aligned to 64 bytes and those 16 bytes
   // are part of the span, or in one page with its last byte (as with most memory from an allocator);
-  // otherwise Run copies, and the session keeps memory of its own too. Bound memory must not overlap.
+  // otherwise Run copies, and the session keeps its own memory too. Bound memory must not overlap.
   // BindOutput prepares. Also unbound: an input by SetInput; an input that gets another shape, and then all
   // outputs; everything by SelectSignature. An unbound input reads as zeros.
   Status BindInput(int index, std::span<std::byte> memory);
@@ -81,8 +81,8 @@ class Session {
   // Plans if needed, then runs. On failure, inputs are unchanged, and outputs and state undefined.
   Status Run();
   // Ends the Run or Prepare in progress, or the next one if there is none; it fails with Code::kCancelled.
-  // What takes long ends at its next step: a node, a partition of a delegate, an iteration of a loop, a chunk
-  // of a parallel loop, or where a plugin checks. Outputs and state are then undefined until ResetState.
+  // Long work ends at its next step: a node, a partition of a delegate, an iteration of a loop, a chunk of a
+  // parallel loop, or where a plugin checks. Outputs and state are then undefined until ResetState.
   // Wait-free. Any thread.
   void Cancel();
   // Plans without running: checks shapes, and reserves the memory of all functions and outputs whose shapes
@@ -104,7 +104,7 @@ class Session {
   // their initial values.
   void ResetState();
 
-  // What runs each node so far, and notices of this session: delegates that declined.
+  // Returns what runs each node so far, and the notices of this session: delegates that declined.
   std::vector<Placement> placements() const;
   const std::vector<std::string>& notices() const;
 

@@ -5,7 +5,7 @@
 namespace fusebox {
 namespace {
 
-// What the ABI promises to kernels: alignment, and readable bytes at the end.
+// Returns whether memory has what the ABI promises to kernels: alignment, and readable bytes at the end.
 bool KernelsCanUse(std::span<const std::byte> memory, size_t bytes) {
   constexpr uintptr_t kSmallestPage = 4096;
   const auto address = reinterpret_cast<uintptr_t>(memory.data());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/base/color.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -65,6 +66,8 @@ void AddColorFlag(CLI::App& app) {
 
 void StyleOutput() {
   if (IsOn(STDOUT_FILENO)) StyleTables(StyledCell);
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) LimitTables(size.ws_col);
 }
 
 std::string MessageHead(bool is_error) {

@@ -26,7 +26,7 @@ enum class Exit {
 // Prints results to stdout and messages to stderr. An error becomes kInternal or kBadInput.
 using Action = std::function<Result<Exit>()>;
 
-void AddConvert(CLI::App& root, Action& action);  // libexec/convert.cc, in a program of its own
+void AddConvert(CLI::App& root, Action& action);  // libexec/convert.cc, in a separate program
 void AddModel(CLI::App& root, Action& action);    // libexec/model.cc, in the same program
 void AddRun(CLI::App& root, Action& action);
 void AddBench(CLI::App& root, Action& action);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -48,7 +49,8 @@ const CLI::App& Innermost(const CLI::App& root) {
   return *app;
 }
 
-// The error for the first unparsed word, with the closest known word; empty: none.
+// Returns the error for the first unparsed word, with the closest known word, or an empty string if there is
+// none.
 std::string UnknownWord(const CLI::App& root) {
   const CLI::App& app = Innermost(root);
   std::vector<std::string> left = app.remaining(false);
@@ -96,7 +98,7 @@ int Perform(const Action& action) {
 
 int Parse(int argc, char** argv, const std::function<void(CLI::App& root, Action& action)>& add) {
   CLI::App root("Convert models to .tflite, fuse their composites with plugins, and run them.", "fusebox");
-  root.set_version_flag("--version", VersionText(),
+  root.set_version_flag("-v,--version", VersionText(),
                         "Print the versions of Fusebox, its ABI and its libraries");
   root.footer(kMainFooter + 1 + LogHelp());
   root.require_subcommand(1);
@@ -127,6 +129,7 @@ int Parse(int argc, char** argv, const std::function<void(CLI::App& root, Action
 
 int RunCommandLine(int argc, char** argv, const std::function<void(CLI::App& root, Action& action)>& add) {
   ReportPluginCrashes();
+  std::signal(SIGXFSZ, SIG_IGN);  // writing beyond `ulimit -f` then fails with EFBIG
   try {
     return Parse(argc, argv, add);
   } catch (const std::bad_alloc&) {

@@ -17,7 +17,8 @@
 namespace fusebox::cli {
 namespace {
 
-// Of the main thread: it waits for threads that a plugin started by itself.
+// The current call of the main thread, which also stands for threads that a plugin started: the main thread
+// waits for them in that call.
 const PluginCall* const* main_call = nullptr;
 
 const PluginCall* CallInProgress() { return current_call != nullptr ? current_call : *main_call; }

@@ -71,7 +71,7 @@ Result<Tensor> ReadTensor(const std::string& path) {
   return path.ends_with(".json") ? ReadStrings(path) : ReadNpy(path);
 }
 
-// The file of --input-dir for an input; empty: none.
+// Returns the file of --input-dir for an input, or an empty string if there is none.
 std::string FileIn(const std::string& dir, const Port& port, size_t index) {
   std::vector<std::string> stems = {"in" + std::to_string(index)};
   for (const std::string& name : {port.name, port.tensor}) {

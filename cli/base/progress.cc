@@ -39,10 +39,14 @@ std::string BytesText(uint64_t bytes) {
   return fmt::format("{:.1f} {}", value, unit);
 }
 
-std::string TimeLeft(uint64_t done, uint64_t total, std::chrono::duration<double> taken) {
+std::optional<double> SecondsLeft(uint64_t done, uint64_t total, std::chrono::duration<double> taken) {
   const double part = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0;
-  if (taken < kLeastTime || part < kLeastPart || part >= 1) return {};
-  const double left = std::ceil(taken.count() * (1 - part) / part);
+  if (taken < kLeastTime || part < kLeastPart || part >= 1) return std::nullopt;
+  return taken.count() * (1 - part) / part;
+}
+
+std::string TimeLeft(double seconds) {
+  const double left = std::ceil(seconds);
   if (left < 100) return fmt::format("about {:.0f} s left", left);
   if (left < 100 * 60) return fmt::format("about {:.0f} min left", std::ceil(left / 60));
   return fmt::format("about {:.0f} h left", std::ceil(left / 3600));
@@ -72,9 +76,10 @@ void ProgressBar::Update(const Progress& progress) {
     return;
   }
   const int full = percent * kWidth / 100;
-  const std::string left = TimeLeft(done_, total, now - made_);
+  const std::optional<double> left = SecondsLeft(done_, total, now - made_);
+  if (left) left_ = std::min(left_, *left);
   Draw(fmt::format("{} [{:#<{}}{:<{}}] {}{}", Printable(progress.what), "", full, "", kWidth - full, far,
-                   left.empty() ? "" : ", " + left));
+                   left ? ", " + TimeLeft(left_) : ""));
 }
 
 // Overwrites the rest of a longer previous line.

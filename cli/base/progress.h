@@ -4,6 +4,8 @@
 #pragma once
 
 #include <chrono>
+#include <limits>
+#include <optional>
 #include <string>
 
 #include "host/base/progress.h"
@@ -36,11 +38,14 @@ class ProgressBar {
   const std::chrono::milliseconds patience_;
   bool drawn_ = false, begun_ = false;
   uint64_t expected_ = 0, done_ = 0;
+  double left_ = std::numeric_limits<double>::infinity();  // seconds, as last shown: it never rises
   Clock::time_point made_ = Clock::now(), begin_, shown_;
 };
 
-// "about 12 s left", if the rest takes as long as what is done; empty while that cannot be told.
-std::string TimeLeft(uint64_t done, uint64_t total, std::chrono::duration<double> taken);
+// Seconds left if the rest takes as long as what is done; nothing while that is a guess.
+std::optional<double> SecondsLeft(uint64_t done, uint64_t total, std::chrono::duration<double> taken);
+// "about 12 s left"
+std::string TimeLeft(double seconds);
 
 // "12.3 MB"; a megabyte has 1000000 bytes.
 std::string BytesText(uint64_t bytes);

@@ -54,7 +54,7 @@ Fill SmallIndex() {
   return Each<T>([](SplitMix& random, size_t) { return static_cast<T>(random.Next() >> 62); });
 }
 
-// Null: unsupported type.
+// Returns null for an unsupported type.
 Fill FillOf(DType type) {
   switch (type) {
     case DType::kF32:

@@ -9,7 +9,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of "{a,b}", "WHAT:value in {a->0,b->1} OR {0,1}": a and b. CLI11 has the choices in descriptions only.
+// Returns a and b for "{a,b}" and for "WHAT:value in {a->0,b->1} OR {0,1}". CLI11 stores choices only in
+// descriptions.
 Json ChoicesOf(const std::string& type) {
   Json choices = Json::array();
   const size_t begin = type.find('{'), end = type.find('}', begin);

@@ -10,7 +10,7 @@
 namespace fusebox::cli {
 namespace {
 
-// Of a line "Key:   123 kB"; 0: another line.
+// Returns the bytes of a line "Key:   123 kB", or 0 for another line.
 size_t Kilobytes(std::string_view line, std::string_view key) {
   if (!line.starts_with(key)) return 0;
   line.remove_prefix(line.find_first_of("0123456789", key.size()));

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine reaches at most, measured.
+// Measures the peak speed of this machine. Each measurement runs on one thread for some hundredths of a
+// second.
 #pragma once
 
 #include <cstddef>
 
 namespace fusebox::cli {
 
-// On one thread, in some hundredths of a second: f32 operations per second, of multiply-adds in registers,
-// two each; and bytes per second, of repeated reads of `bytes`.
+// Returns f32 operations per second of multiply-adds in registers, which count as two operations.
 double MeasureFlops();
-// The same for products of 8-bit integers, summed in 32 bits.
+// Returns the same for products of 8-bit integers, summed in 32 bits.
 double MeasureByteOps();
+// Returns bytes per second of repeated reads of `bytes`.
 double MeasureReadBandwidth(size_t bytes);
 
 struct Peak {

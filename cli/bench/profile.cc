@@ -14,7 +14,7 @@ constexpr double kMillisecond = 1e6;  // ns
 using Key = std::pair<std::string, size_t>;  // function, node
 Key KeyOf(const NodeTime& time) { return {time.function, time.node}; }
 
-// Of runs from one snapshot of the times to another.
+// The rows of the runs between two snapshots of the times.
 class Rows {
  public:
   Rows(const std::vector<NodeTime>& first, double runs, const Peak& peak) : runs_(runs), peak_(peak) {

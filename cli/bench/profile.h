@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each node of a model takes: tables in the form of TFLite's benchmark_model, with columns added, and
-// JSON.
+// Times of each node of a model: tables in the form of TFLite's benchmark_model with added columns, and JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -33,7 +32,7 @@ struct ModelProfile {
   Peak peak;  // of the threads together
 };
 
-// Runs a session of its own, of the model and with the inputs of `opened`.
+// Runs a new session of the model of `opened` with these inputs.
 Result<ModelProfile> ProfileModel(const Opened& opened, const SessionOptions& options,
                                   std::vector<Tensor> inputs, const Limits& limits);
 

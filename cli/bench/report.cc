@@ -84,7 +84,7 @@ std::string ToText(const Contestant& c, const Memory& memory) {
 
 std::string ToTable(const std::vector<Contestant>& all, const Memory& memory) {
   Table table({"model", "delegates", "init us", "first us", "runs", "p50 us", "p90 us", "avg us", "ratio",
-               "95 % interval", "beside the first"});
+               "99 % interval", "beside the first"});
   for (const Contestant& c : all) {
     const bool compared = c.ratio.has_value();
     table.Row({std::filesystem::path(c.model).filename(), c.delegates, fmt::format("{:.0f}", c.init),
@@ -130,7 +130,8 @@ Json ToJson(const Contestant& c) {
     out["ratio"] = {{"value", c.ratio->value},
                     {"low", c.ratio->low},
                     {"high", c.ratio->high},
-                    {"verdict", Verdict(*c.ratio)}};
+                    {"verdict", Verdict(*c.ratio)},
+                    {"processes", c.ratios}};
   return out;
 }
 

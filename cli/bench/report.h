@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `fusebox bench` measured, and its forms: the lines of TFLite's benchmark_model, CSV, JSON.
+// Results of `fusebox bench` and their forms: the lines of TFLite's benchmark_model, CSV, JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -20,8 +20,9 @@ struct Contestant {
   size_t file_bytes = 0;
   double init = 0;  // plugins, model, session and plan
   Summary warmup, runs;
-  std::optional<Summary> cold_init, cold_first;  // of processes of their own
-  std::optional<Ratio> ratio;                    // to the first contestant, of the medians of the rounds
+  std::optional<Summary> cold_init, cold_first;  // of child processes
+  std::vector<double> ratios;                    // to the first contestant, by process
+  std::optional<Ratio> ratio;                    // estimated from these
 
   std::string Name() const { return model + ", " + delegates; }
 };
@@ -30,14 +31,14 @@ struct Memory {
   size_t start = 0, init = 0, peak = 0, cache = 0;  // bytes of the process
 };
 
-// What the interval permits: "slower", "faster", or why nothing can be told.
+// Returns "slower" or "faster" where the interval permits it, or why nothing can be told.
 std::string Verdict(const Ratio&);
 
-// Of a single contestant: before, of its warm-up or runs, and the summary.
+// The lines of a single contestant: before the runs, of its warm-up or runs, and the summary.
 std::string Head(const Contestant&);
 std::string RunLines(const Limits&, const Summary&);
 std::string ToText(const Contestant&, const Memory&);
-// Of several.
+// The table of several contestants.
 std::string ToTable(const std::vector<Contestant>&, const Memory&);
 std::string ToCsv(const std::vector<Contestant>&, const Memory&);
 nlohmann::ordered_json ToJson(const Contestant&);

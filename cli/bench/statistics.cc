@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <vector>
 
 namespace fusebox::cli {
 namespace {
 
-constexpr int kResamples = 2000;
-constexpr double kOutside = 0.025;  // on each side of the interval
+constexpr double kOutside = 0.005;  // on each side of the interval
 
 double Quantile(std::span<const double> sorted, double q) {
   const double at = q * static_cast<double>(sorted.size() - 1);
@@ -22,6 +20,22 @@ double Quantile(std::span<const double> sorted, double q) {
 std::vector<double> Sorted(std::span<const double> values) {
   std::vector<double> out(values.begin(), values.end());
   std::ranges::sort(out);
+  return out;
+}
+
+// The least sums of ranks with all `count` signs at random that together have at most the chance kOutside.
+size_t CountOutside(size_t count) {
+  std::vector<double> chance = {1};  // by sum
+  for (size_t rank = 1; rank <= count; ++rank) {
+    std::vector<double> next(chance.size() + rank);
+    for (size_t sum = 0; sum < chance.size(); ++sum) {
+      next[sum] += chance[sum] / 2;
+      next[sum + rank] += chance[sum] / 2;
+    }
+    chance = std::move(next);
+  }
+  size_t out = 0;
+  for (double sum = chance[0]; sum <= kOutside; sum += chance[++out]) continue;
   return out;
 }
 
@@ -47,20 +61,13 @@ Summary Summarize(std::span<const double> times) {
   return out;
 }
 
-Ratio RatioOfMedians(std::span<const double> a, std::span<const double> b) {
-  std::mt19937_64 random(1);
-  std::uniform_int_distribution<size_t> any(0, a.size() - 1);
-  std::vector<double> ratios, drawn_a(a.size()), drawn_b(a.size());
-  for (int resample = 0; resample < kResamples; ++resample) {
-    for (size_t i = 0; i < a.size(); ++i) {
-      const size_t pair = any(random);
-      drawn_a[i] = a[pair];
-      drawn_b[i] = b[pair];
-    }
-    ratios.push_back(Median(drawn_a) / Median(drawn_b));
-  }
-  std::ranges::sort(ratios);
-  return {Median(a) / Median(b), Quantile(ratios, kOutside), Quantile(ratios, 1 - kOutside)};
+Ratio Estimate(std::span<const double> ratios) {
+  std::vector<double> means;
+  for (size_t i = 0; i < ratios.size(); ++i)
+    for (size_t k = 0; k <= i; ++k) means.push_back(std::sqrt(ratios[i] * ratios[k]));
+  std::ranges::sort(means);
+  const size_t outside = CountOutside(ratios.size());
+  return {Quantile(means, 0.5), means[outside - 1], means[means.size() - outside]};
 }
 
 }  // namespace fusebox::cli

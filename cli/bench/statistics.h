@@ -7,7 +7,7 @@
 
 namespace fusebox::cli {
 
-// Of times in the order in which they were measured. Percentiles are interpolated between neighbors.
+// Statistics of times in the order of measurement. Percentiles are interpolated between neighbors.
 struct Summary {
   size_t count = 0;
   double first = 0, last = 0, least = 0, most = 0, mean = 0, deviation = 0;
@@ -16,11 +16,13 @@ struct Summary {
 Summary Summarize(std::span<const double> times);  // of at least one
 double Median(std::span<const double> values);     // likewise
 
-// The ratio of the medians of a and b, and its 95 % confidence interval: a percentile bootstrap over the
-// pairs (a[i], b[i]), which were measured at about the same time. The same numbers give the same interval.
+// An estimate and its confidence interval.
 struct Ratio {
   double value = 1, low = 1, high = 1;
 };
-Ratio RatioOfMedians(std::span<const double> a, std::span<const double> b);
+// From the ratios of two contestants in at least 8 processes: the Hodges-Lehmann estimate (the median of the
+// means of two, here geometric ones) and the exact 99 % interval of Wilcoxon's signed ranks. It holds for any
+// distribution in which two equal contestants differ to either side alike.
+Ratio Estimate(std::span<const double> ratios);
 
 }  // namespace fusebox::cli

@@ -13,7 +13,7 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr double kTurn = 0.012;  // seconds
 constexpr size_t kLeast = 3;     // calls in a turn
-constexpr size_t kRounds = 5;
+constexpr size_t kRounds = 2;
 
 double Since(Clock::time_point start) { return Seconds(Clock::now() - start).count(); }
 

@@ -70,7 +70,7 @@ class CacheClient {
   Result<CacheReport> Remove(const std::string& path, const std::vector<std::string>& ids);
   Result<CacheReport> Clear(const std::string& path);
   Result<CacheReport> Facts();
-  // Of the partitions of the plugin's delegate; each weight once per node.
+  // Reports the weights of the partitions of the plugin's delegate, each weight once per node.
   Result<CacheReport> Explain(const std::string& path, const Model& model);
   // Logs warnings for weights that could not be stored.
   Status Flush(const std::string& path);

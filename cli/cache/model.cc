@@ -117,7 +117,8 @@ std::string UnusedText(const CacheReport& store) {
   return text;
 }
 
-// Whether weights can be stored: not if the path is not a directory, or there is no home directory.
+// Returns whether weights can be stored. They cannot if the path is not a directory, or if there is no home
+// directory.
 bool CanKeep(const CacheReport& store, const std::string& path) {
   std::error_code none;
   const bool in_the_way = std::filesystem::exists(path, none) && !std::filesystem::is_directory(path, none);

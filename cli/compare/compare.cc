@@ -14,6 +14,7 @@
 #include "cli/compare/layers.h"
 #include "cli/inspect/inspect.h"
 #include "host/base/table.h"
+#include "host/fusion/fusion.h"
 #include "host/verify/cases.h"
 
 namespace fusebox::cli {
@@ -24,7 +25,8 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kCompareFooter =
     R"(Inputs and outputs are matched by name if both models have the name, else by order. Run r uses inputs generated from
 seed + r, as in `fusebox run --seed`, and both models keep their state between runs.
-An element differs if |a - b| > atol + rtol |b|. Exit code 1: the models differ.
+An element differs if |a - b| > atol + rtol |b|. Without --atol and --rtol, the tolerances of the rules that fused ops of
+either model apply too, if they are larger. Exit code 1: the models differ.
 --layers also compares the result of each node, matched by name, else by position, as real numbers: quantized values are
 dequantized. "error" is the rms of the difference, relative to that of the second model's values.
 
@@ -41,6 +43,7 @@ struct CompareFlags {
   uint64_t seed = 1;
   int runs = 1;
   Tolerance tolerance;
+  bool tolerance_given = false;
   PluginFlags plugins;
   DelegateFlags delegates;
   bool json = false, layers = false;
@@ -55,7 +58,7 @@ struct Row {
   Difference difference;
 };
 
-// For each port of `a` the index of its match in `b`, -1: none.
+// Returns for each port of `a` the index of its match in `b`, or -1 if it has none.
 std::vector<int> Match(const std::vector<Port>& a, const std::vector<Port>& b) {
   std::vector<int> partner(a.size(), -1);
   std::vector<bool> taken(b.size(), false);
@@ -258,13 +261,26 @@ Status WriteHtml(const CompareFlags& flags, const Side& a, std::span<const Layer
   return WriteLayersPage(flags.html, *a.opened.model, a.options, FunctionOf(a.opened), json);
 }
 
-Result<Exit> RunCompare(const CompareFlags& flags) {
+// A fused op may differ from its body by the tolerance of its rule.
+void AllowForRules(const Model& model, Registry& registry, Tolerance& tolerance) {
+  for (const auto& f : model.module().functions) {
+    for (const auto& node : f->nodes) {
+      const fbx_tolerance of_rule = ToleranceOf(registry, *node);
+      tolerance.atol = std::max(tolerance.atol, of_rule.atol);
+      tolerance.rtol = std::max(tolerance.rtol, of_rule.rtol);
+    }
+  }
+}
+
+Result<Exit> RunCompare(CompareFlags flags) {
   if (flags.b.empty() == flags.with.empty())
     return Invalid("compare: needs two models, or one model and --with");
   FUSEBOX_ASSIGN(auto registry, OpenRegistry(flags.plugins));
   FUSEBOX_ASSIGN(Side first, OpenSide(flags, registry, flags.a, flags.delegates));
   FUSEBOX_ASSIGN(Side second, OpenSecond(flags, registry));
   Opened &a = first.opened, &b = second.opened;
+  for (const Opened* of : {&a, &b})
+    if (!flags.tolerance_given) AllowForRules(*of->model, *registry, flags.tolerance);
   const std::string place = flags.a + " and " + NameOfB(flags);
   if (a.ports.inputs.size() != b.ports.inputs.size())
     return Invalid(fmt::format("{}: {} and {} inputs", place, a.ports.inputs.size(), b.ports.inputs.size()));
@@ -331,7 +347,10 @@ void AddCompare(CLI::App& root, Action& action) {
   AddDelegateFlags(*app, flags->delegates);
   app->add_flag("--json", flags->json, kJsonHelp);
   app->footer(kCompareFooter);
-  app->callback([flags, &action] { action = [flags] { return RunCompare(*flags); }; });
+  app->callback([flags, app, &action] {
+    flags->tolerance_given = app->count("--atol") + app->count("--rtol") > 0;
+    action = [flags] { return RunCompare(*flags); };
+  });
 }
 
 }  // namespace fusebox::cli

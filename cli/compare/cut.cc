@@ -20,7 +20,7 @@ std::set<ValueId> ResultsOf(const Function& f, const std::vector<bool>& kept, bo
   return out;
 }
 
-// What nodes of that side read, in the order in which they read it.
+// Returns the values that nodes of one side (`which`) read, in the order in which the nodes read them.
 std::vector<ValueId> ReadBy(const Function& f, const std::vector<bool>& kept, bool which) {
   std::vector<ValueId> out;
   std::set<ValueId> seen;

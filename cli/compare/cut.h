@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a model as models of their own.
+// Parts of a model as separate models.
 #pragma once
 
 #include <functional>
@@ -12,10 +12,10 @@
 
 namespace fusebox::cli {
 
-// The kept nodes of main, as a model. What they read and no kept node computes becomes an input; what others
-// read, or the model returns, an output. Inputs are constants' and variables' never. `found`: a value of the
-// run of the whole model, which gives an input its dims. Empty: nothing is kept, nothing is returned, or a
-// handle (a resource) would become an input.
+// The kept nodes of main, as a model. Its inputs are the values that kept nodes read and no kept node
+// computes, except constants and variables; its outputs are the values that other nodes read or the model
+// returns. `found`: a value of the run of the whole model, from which an input gets its dims. Empty if
+// nothing is kept, nothing is returned, or a handle (a resource) would become an input.
 struct Cut {
   std::unique_ptr<Module> module;
   std::vector<ValueId> inputs;  // values of the whole model

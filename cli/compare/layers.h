@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the values inside two models, node by node: where do they begin to differ?
+// Compares the values inside two models, node by node, to find where they begin to differ.
 //
 // A copy of each model has the results of all nodes of the compared function as outputs, so delegates cannot
 // fuse across them. Values inside called functions, loops and branches are not compared.
@@ -29,13 +29,13 @@ struct Layer {
 // Opened for the comparison.
 struct Exposed {
   Opened opened;
-  std::vector<Layer> layers;                         // those of this model; node order
+  std::vector<Layer> layers;                         // of this model, in node order
   std::vector<size_t> outputs;                       // by layer: the output that has its value
   std::vector<std::shared_ptr<const Quant>> quants;  // by layer
 };
 Result<Exposed> Expose(const Opened& model, ModelOptions options, const SessionOptions& session);
 
-// The layers of `a`, each with the index of its partner in `b`, -1: none.
+// Returns for each layer of `a` the index of its partner in `b`, or -1 if it has none.
 std::vector<int> MatchLayers(std::vector<Layer>& a, std::span<const Layer> b);
 
 // Adds the values of the last runs of both. `squares`: by layer, sums of squares, for `error`.

@@ -38,7 +38,7 @@ Examples:
 
 struct ReduceFlags {
   std::string model, command, output;
-  int status = 0;  // 0: that of the whole model
+  int status = 0;  // 0: the status for the whole model
   InputFlags inputs;
   PluginFlags plugins;
   bool json = false;
@@ -164,7 +164,7 @@ class Reduction {
   const std::vector<bool>& kept() const { return kept_; }
 
  private:
-  // The exit status of the command for these nodes; 0: they are no model.
+  // Returns the exit status of the command for these nodes, or 0 if they are no model.
   Result<int> Run(const std::vector<bool>& kept) {
     const std::string path = folder_ + "/candidate.tflite", inputs = folder_ + "/inputs";
     bool possible = false;

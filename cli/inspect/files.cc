@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "cli/base/checks.h"
+#include "cli/base/print.h"
+#include "cli/base/progress.h"
 #include "cli/inspect/inspect.h"
 #include "cli/page/page.h"
 #include "host/base/buffer.h"
+#include "host/base/table.h"
 #include "host/fusion/fusion.h"
 #include "host/session.h"
 #include "host/tflite/tflite.h"
@@ -14,7 +19,7 @@ namespace {
 
 using page::Json;
 
-// Of a model that is opened and planned, though not run.
+// A model that is opened and planned, but not run.
 struct Loaded {
   std::shared_ptr<const Model> model;  // null: it cannot run
   std::vector<Placement> placements;
@@ -54,7 +59,7 @@ Loaded LoadedOf(const std::string& path, const ModelOptions& options) {
   return out;
 }
 
-// What the outputs are made of.
+// The data that all outputs show.
 struct Data {
   Loaded loaded;
   page::Runs runs;
@@ -99,6 +104,17 @@ Status WriteText(const std::string& path, const std::string& text) {
   return WriteFile(path, std::as_bytes(std::span(text)));
 }
 
+// Writes the file and prints a line about it; nothing without a path.
+Status WriteShown(const std::string& path, const std::string& text, const Module& module, bool silent) {
+  if (path.empty()) return {};
+  FUSEBOX_TRY(WriteText(path, text));
+  if (silent) return {};
+  size_t nodes = 0;
+  for (const auto& function : module.functions) nodes += function->nodes.size();
+  Print(fmt::format("{}: {}, {} nodes\n", Printable(path), BytesText(text.size()), nodes));
+  return {};
+}
+
 }  // namespace
 
 Status WriteFiles(const Module& module, const std::vector<Model::Entry>& entries, const ModelOptions& options,
@@ -118,10 +134,9 @@ Status WriteFiles(const Module& module, const std::vector<Model::Entry>& entries
       overlay = page::ModelExplorerJson(module, data.runs.rows, data.profile)
                     .dump(1, ' ', false, Json::error_handler_t::replace);
   }
-  if (!flags.html.empty()) FUSEBOX_TRY(WriteText(flags.html, html));
-  if (!flags.model_explorer.empty()) FUSEBOX_TRY(WriteText(flags.model_explorer, overlay + "\n"));
-  if (!flags.dot.empty()) FUSEBOX_TRY(WriteText(flags.dot, page::DotText(module)));
-  return {};
+  FUSEBOX_TRY(WriteShown(flags.html, html, module, flags.silent));
+  FUSEBOX_TRY(WriteShown(flags.model_explorer, overlay + "\n", module, flags.silent));
+  return WriteShown(flags.dot, flags.dot.empty() ? "" : page::DotText(module), module, flags.silent);
 }
 
 Status WriteLayersPage(const std::string& path, const Model& model, const ModelOptions& options,

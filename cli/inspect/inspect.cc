@@ -51,7 +51,9 @@ Result<Exit> Inspect(const InspectFlags& flags) {
   FUSEBOX_ASSIGN(auto registry, OpenRegistry(flags.plugins));
   FUSEBOX_ASSIGN(const ModelOptions options, ModelOptionsOf(std::move(registry), flags.delegates));
   const std::vector<Model::Entry> entries = EntriesOf(flags, *module, options);
-  FUSEBOX_TRY(WriteFiles(*module, entries, options, flags.files));
+  FileFlags files = flags.files;
+  files.silent = flags.json;
+  FUSEBOX_TRY(WriteFiles(*module, entries, options, files));
   const bool wrote =
       !flags.files.html.empty() || !flags.files.dot.empty() || !flags.files.model_explorer.empty();
   if (flags.json) PrintDocument(InspectJson(*module, entries));

@@ -33,6 +33,7 @@ nlohmann::ordered_json InspectJson(const Module& module, const std::vector<Model
 
 // Files besides what is printed; empty paths: none.
 struct FileFlags {
+  bool silent = false;                    // no line for each file that is written
   std::string html, dot, model_explorer;  // written
   std::string profile, report;            // read, for these
 };

@@ -30,7 +30,7 @@ std::vector<int> PositionsOf(const Lists& ranks, size_t items) {
   return positions;
 }
 
-// The bend above a bend; -1: none.
+// Returns the bend above a bend, or -1 if there is none.
 int InnerAbove(const Layered& layered, int item) {
   if (!layered.items[static_cast<size_t>(item)].bend()) return -1;
   const int upper = layered.above[static_cast<size_t>(item)].front();
@@ -57,7 +57,7 @@ void FindConflicts(const Layered& layered, const std::vector<int>& rank, size_t 
   }
 }
 
-// One of the four assignments. `ranks` are those of the direction.
+// One of the four assignments. `ranks` are in the order of its direction.
 class Assignment {
  public:
   Assignment(const Layered& layered, Lists ranks, bool from_above, const Conflicts& conflicts)

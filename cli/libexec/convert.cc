@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
+#include <filesystem>
+#include <numeric>
+#include <set>
 
 #include "cli/base/checks.h"
 #include "cli/base/command.h"
@@ -14,19 +19,22 @@
 #include "converter/words.h"
 #include "host/base/buffer.h"
 #include "host/base/json.h"
+#include "host/base/table.h"
 
 namespace fusebox::cli {
 namespace {
 
 using converter::Conversion, converter::Meaning, converter::Report, converter::Words;
-using converter::kComposites, converter::kKeepBodies, converter::kQuantize, converter::kVerify;
+using converter::kComposites, converter::kKeepBodies, converter::kPlaceholders, converter::kQuantize,
+    converter::kVerify;
 
 constexpr const char* kConvertFooter =
     R"(INPUT is the folder of a TensorFlow SavedModel, a frozen graph of TensorFlow 1 (.pb or .pbtxt), a Keras file of a whole model
 (.h5, .hdf5 or .keras), or a .tflite file, whose Flex ops, loops and composites are translated, fused and optimized. If the
 conversion fails, no model is written.
 
-Exit code 1: no signature converts; --verify strict rejected a fusion (the file is written with the composite's own body);
+Exit code 1: no signature converts; with --verify strict, an op differs from its body, the body is too inexact to show it, or
+a rule failed (the file is written with the composite's own body);
 or a composite is not fused with --require-full-fusion (no file is written).
 
 Examples:
@@ -39,10 +47,11 @@ struct ConvertFlags {
   std::string input, output, report, dump_after, trace;
   std::vector<std::string> signatures, inputs, outputs, shapes;
   int64_t batch = 0;  // 0: not given
-  std::string composites = "fuse", keep_bodies = "custom", verify = "sample", quantize = "none", calibration;
+  std::string composites = "fuse", keep_bodies = "custom", verify = "sample", quantize = "none", calibration,
+              placeholders = "fuse";
   uint64_t verify_seed = 1;
   PluginFlags plugins;
-  bool explain = false, json = false, require_full_fusion = false, verify_given = false;
+  bool explain = false, json = false, quiet = false, require_full_fusion = false, verify_given = false;
 };
 
 // Adds an option with a fixed set of values.
@@ -67,6 +76,8 @@ Status CheckPass(const std::string& wanted) {
 
 // Rejects options that exclude each other.
 Status CheckTogether(const ConvertFlags& flags) {
+  if (flags.placeholders == "error" && flags.verify == "off")
+    return Invalid("--placeholders error has no effect with --verify off");
   if (flags.composites == "fuse") return {};
   const auto idle = [&](const std::string& option) {
     return Invalid(option + " has no effect with --composites " + flags.composites + ", which fuses nothing");
@@ -74,6 +85,7 @@ Status CheckTogether(const ConvertFlags& flags) {
   if (flags.require_full_fusion) return idle("--require-full-fusion");
   if (flags.verify_given && flags.verify != "off") return idle("--verify " + flags.verify);
   if (flags.keep_bodies == "all") return idle("--keep-bodies all");
+  if (flags.placeholders == "error") return idle("--placeholders error");
   return {};
 }
 
@@ -92,6 +104,7 @@ Result<converter::Options> OptionsOf(const ConvertFlags& flags) {
   options.keep_bodies = Meaning(kKeepBodies, flags.keep_bodies);
   options.verify = Meaning(kVerify, flags.verify);
   options.verify_seed = flags.verify_seed;
+  options.placeholders = Meaning(kPlaceholders, flags.placeholders);
   options.quantization = Meaning(kQuantize, flags.quantize);
   options.calibration = flags.calibration;
   if (!flags.dump_after.empty()) {
@@ -110,13 +123,14 @@ void MessageEach(const Report& report) {
   for (const std::string& note : report.notes) Message(note);
 }
 
-// Reports the fused ops that differ from their bodies, and how to reproduce.
-void MessageDiffering(const ConvertFlags& flags, const Report& report) {
+// Reports the fused ops that differ from their bodies and the rules that failed, and how to reproduce.
+void MessageFailed(const ConvertFlags& flags, const Report& report) {
+  using enum RuleReport::Outcome;
   for (const SiteReport& site : report.sites) {
     for (const RuleReport& rule : site.rules) {
-      if (rule.outcome != RuleReport::Outcome::kDiffers) continue;
-      std::string text = site.location + ": " + site.composite + " keeps its body: rule " + rule.rule +
-                         " of " + rule.plugin + ": differs from its body";
+      if (rule.outcome != kDiffers && (site.fused || rule.outcome != kError)) continue;
+      std::string text = SiteText(site) + " keeps its body: rule " + rule.rule + " of " + rule.plugin + ": " +
+                         std::string(Name(rule.outcome));
       for (const std::string& reason : rule.reasons) text += ": " + reason;
       Message(text);
     }
@@ -125,12 +139,11 @@ void MessageDiffering(const ConvertFlags& flags, const Report& report) {
           " --verify-seed " + std::to_string(flags.verify_seed) + ", with the same plugins");
 }
 
-// Reports composites that cannot be verified: sample fuses them, strict keeps their bodies.
+// Reports composites that cannot be verified: sample fuses them, strict only placeholders.
 void MessageUnverified(const Report& report) {
   for (const SiteReport& site : report.sites) {
     if (!site.verification.empty() && !site.compared)
-      Message(site.location + ": " + site.composite + ": " + (site.fused ? "fused, " : "not fused: ") +
-              site.verification);
+      Message(SiteText(site) + ": " + (site.fused ? "fused, " : "not fused: ") + site.verification);
   }
 }
 
@@ -140,7 +153,7 @@ bool MessageUnfused(const Report& report) {
   for (const SiteReport& site : report.sites) {
     if (site.fused) continue;
     any = true;
-    Message("not fused: " + site.location + ": " + site.composite + ": " + site.why);
+    Message("not fused: " + SiteText(site) + ": " + site.why);
   }
   return any;
 }
@@ -157,6 +170,36 @@ Result<converter::Converted> ConvertShowingProgress(Conversion& conversion) {
   auto converted = conversion.Convert();
   conversion.options.progress = nullptr;
   return converted;
+}
+
+int Sum(const std::vector<std::pair<std::string, int>>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), 0,
+                         [](int sum, const auto& count) { return sum + count.second; });
+}
+
+// "1 of 2 composites fused (keras.lstm by fusebox.rnn), 1 verified"
+std::string FusionSummary(const Report& report) {
+  std::set<std::string> by;
+  size_t fused = 0, verified = 0;
+  for (const SiteReport& site : report.sites) {
+    if (!site.fused) continue;
+    ++fused;
+    if (site.compared) ++verified;
+    if (!site.rules.empty())
+      by.insert(std::string(WithoutUuid(site.composite)) + " by " + site.rules.back().plugin);
+  }
+  std::string text = fmt::format("{} of {} composites fused", fused, report.sites.size());
+  if (!by.empty()) text += fmt::format(" ({})", fmt::join(by, ", "));
+  return fused == 0 ? text : text + fmt::format(", {} verified", verified);
+}
+
+void PrintSummary(const ConvertFlags& flags, const Report& report, std::chrono::duration<double> time) {
+  if (flags.quiet || flags.json || !flags.dump_after.empty()) return;
+  std::error_code ignored;
+  Print(fmt::format("{}: {}, {} ops -> {}{}; {:.1f} s\n", Printable(flags.output),
+                    BytesText(std::filesystem::file_size(flags.output, ignored)), Sum(report.ops_before),
+                    Sum(report.ops_after), report.sites.empty() ? "" : ", " + FusionSummary(report),
+                    time.count()));
 }
 
 // Opened, not committed; nothing if no report is requested.
@@ -183,6 +226,7 @@ Result<Exit> Failed(const ConvertFlags& flags, const Report& report, const Error
 }
 
 Result<Exit> Convert(const ConvertFlags& flags) {
+  const auto start = std::chrono::steady_clock::now();
   auto made = converter::FromPath(flags.input);
   if (!made && flags.json) Print(ToJson(Report{.source = flags.input, .error = made.error().message}));
   FUSEBOX_ASSIGN(Conversion conversion, std::move(made));
@@ -200,7 +244,8 @@ Result<Exit> Convert(const ConvertFlags& flags) {
   const bool short_of_fusion = flags.require_full_fusion && MessageUnfused(report);
   if (!short_of_fusion) FUSEBOX_TRY(converted->Write(flags.output));
   if (report_file) FUSEBOX_TRY(report_file->Commit());
-  if (report.verification_failed) MessageDiffering(flags, report);
+  if (!short_of_fusion) PrintSummary(flags, report, std::chrono::steady_clock::now() - start);
+  if (report.verification_failed) MessageFailed(flags, report);
   const bool refuted = report.verification_failed && flags.verify == "strict";
   return short_of_fusion || refuted ? Exit::kNo : Exit::kDone;
 }
@@ -250,6 +295,8 @@ void AddConvert(CLI::App& root, Action& action) {
             "Keep the bodies of fused ops in the file: none, those of custom ops, all");
   AddChoice(*app, "--verify", flags->verify, kVerify,
             "Compare each fused op with its body and reject fusions that differ");
+  AddChoice(*app, "--placeholders", flags->placeholders, kPlaceholders,
+            "Fuse composites whose body is a placeholder, which cannot be verified, or fail");
   app->add_option("--verify-seed", flags->verify_seed, "Seed of the values that --verify uses")
       ->type_name("N")
       ->check(CheckWholeNumber)
@@ -265,6 +312,7 @@ void AddConvert(CLI::App& root, Action& action) {
   app->add_flag("--explain", flags->explain,
                 "Show which composites were fused or why not, variables, and ops before and after")
       ->excludes(json);
+  app->add_flag("--quiet", flags->quiet, "Print no summary of the file that was written");
   app->add_option("--report", flags->report,
                   "Write the report of --json to a file, even if the conversion fails")
       ->type_name("FILE.json")

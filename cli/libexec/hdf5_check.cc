@@ -78,8 +78,8 @@ rlim_t Peak() {
   return static_cast<rlim_t>(usage.ru_maxrss) * 1024;
 }
 
-// Whether the library stays within its limits. A resource limit alone does not show it: the library continues
-// when an allocation fails.
+// Returns whether the library stays within its limits. A resource limit alone does not show it: the library
+// continues when an allocation fails.
 bool Survives(Walk walk) {
   const rlim_t before = Peak();
   {

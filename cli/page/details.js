@@ -82,7 +82,7 @@ function* coveredBy(node) {
   if (node.kind === 'group') for (let i = node.begin; i < node.end; ++i) yield i;
 }
 
-// What a composite becomes when it is loaded.
+// Returns the op that replaces a composite when the model is loaded, after an arrow, or '' if none does.
 function fusedNote(f, i) {
   const site = runOf(f, i).site;
   const op = site && site.fused && site.emitted.toSorted((a, b) => b.length - a.length)[0];

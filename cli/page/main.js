@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people do: select, open, search, keys, mouse.
+// The user's actions: select, open, search, keys, mouse.
 
 const byId = id => document.getElementById(id);
 
@@ -33,7 +33,7 @@ function keepInView({node, x, y}) {
   if (!inside) goTo({node, x, y});
 }
 
-// Selects a node of a function; opens what it is inside of.
+// Selects a node of a function, and opens the nodes around it.
 function select(f, i) {
   for (const root of [state.root, ...roots()]) {
     const found = pathTo(root, f, i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other commands measured and reported, placed on the nodes of the page.
+// Measurements and reports of other commands, placed on the nodes of the page.
 #include <algorithm>
 #include <set>
 
@@ -18,7 +18,7 @@ Result<Json> ReadJson(const std::string& path) {
 
 using Kind = Json::value_t;
 
-// Whether it is an object with these members. The script relies on them.
+// Returns whether it is an object with these members. The script relies on them.
 bool Has(const Json& json, std::initializer_list<std::pair<const char*, Kind>> members) {
   return json.is_object() && std::ranges::all_of(members, [&](const auto& member) {
            const auto found = json.find(member.first);
@@ -76,7 +76,7 @@ bool IsReport(const Json& file) {
          std::ranges::all_of(file["sites"], IsSite);
 }
 
-// The nodes of the file that a row is of: one, those of a partition, or (a span) none.
+// Returns the nodes of the file that a row covers: one node, the nodes of a partition, or none for a span.
 std::set<std::pair<size_t, size_t>> NodesOf(const Json& row, const std::vector<Placement>& placements,
                                             const Runs& runs) {
   std::set<std::pair<size_t, size_t>> out;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMostText = 400;  // bytes of a name that the page shows
 
-// Not within a UTF-8 sequence.
+// Shortens long text, but never within a UTF-8 sequence.
 std::string Cut(std::string text) {
   if (text.size() <= kMostText) return text;
   const std::string size = std::to_string(text.size());

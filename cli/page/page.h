@@ -39,10 +39,10 @@ Json ViewsJson(const Module&);
 // "first"}}, of constants, and of values with scales.
 Json ValuesJson(const Module&);
 
-// What runs each node of `file`, by function: [{"who", "why", "loaded": [{"op", "who", "why"}], "site":
+// The runner of each node of `file`, by function: [{"who", "why", "loaded": [{"op", "who", "why"}], "site":
 // {...}}] by node. A node that was replaced when the model was loaded has the nodes that replaced it.
 struct Runs {
-  Json rows;
+  Json rows = Json::array();
   // By function and node as loaded: the node of the file.
   struct Place {
     size_t function, node;

@@ -9,9 +9,9 @@
 namespace fusebox::cli::page {
 namespace {
 
-constexpr size_t kMostLoaded = 100;  // nodes shown of those that replaced one
+constexpr size_t kMostLoaded = 100;  // shown at most for one replaced node
 
-// What a node keeps when others around it are replaced.
+// Returns a text that stays the same for a node when other nodes around it are replaced.
 std::string IdentityOf(const Function& function, const Node& node) {
   std::string out(Name(node.op));
   for (const ValueId id : node.results)

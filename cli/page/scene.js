@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is to be drawn: the layouts of the data, with room for the nodes that are open. A scene is one view, placed; the scene of
-// an open node is inside of that node. Positions are centers, relative to the scene.
+// The scene to draw: the layouts of the data, with room for the nodes that are open. A scene is one placed view; the scene of an
+// open node is inside of that node. Positions are centers, relative to the scene.
 'use strict';
 
 const data = JSON.parse(document.getElementById('data').textContent);

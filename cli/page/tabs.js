@@ -178,7 +178,7 @@ function fillProfile(section) {
 }
 
 function beforeAfter(report) {
-  const ops = [...new Set([...Object.keysreport.ops_before, ...Object.keys(report.ops_after)])];
+  const ops = [...new Set([...Object.keys(report.ops_before), ...Object.keys(report.ops_after)])];
   const most = Math.max(1, ...ops.map(op => Math.max(report.ops_before[op] || 0, report.ops_after[op] || 0)));
   const bar = (count, color) => el('td', {style: 'width:28%'}, count ? el('span', {class: 'bar', style: `width:${100 * count / most}%;background:var(--${color})`}) : '');
   return headed([['op'], ['before', 'n'], [''], ['after', 'n'], ['']], ops.map(op => {

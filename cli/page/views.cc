@@ -102,7 +102,7 @@ std::string TypeOf(const Function& function, const Node& node) {
   return {};
 }
 
-// Not computed by a node: shown with the nodes that read it.
+// Returns whether no node computes the value. The nodes that read such a value show it.
 bool IsStored(const Value& value) { return value.is_const() || value.is_variable; }
 
 class Views {
@@ -157,7 +157,8 @@ class Views {
     for (const ValueId id : ids) view.Read(id, view.AddValue("out", id));
   }
 
-  // Of other functions, inputs that nothing reads are left out: loops pass on all that they carry.
+  // Returns whether the function is the main function or a signature. Other functions hide inputs that
+  // nothing reads, because loops pass on all that they carry.
   bool IsEntry(const Function& function) const {
     return &function == module_.functions[0].get() ||
            std::ranges::find(module_.signatures, function.name, &Signature::function) !=
@@ -198,7 +199,8 @@ class Views {
     views_.push_back(OfGroup(number, group));
   }
 
-  // What the nodes read from outside, and what others read of theirs, are inputs and outputs.
+  // Shows values that the nodes read from outside as inputs, and values of theirs that other nodes read as
+  // outputs.
   Json OfGroup(size_t number, const Group& group) const {
     const Function& function = *module_.functions[number];
     std::set<ValueId> inside;

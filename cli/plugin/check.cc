@@ -130,7 +130,7 @@ std::string Junit(const CheckFlags& flags, const std::vector<Row>& rows) {
   return xml + "</testsuite>\n</testsuites>\n";
 }
 
-// The tests run in folders of their own.
+// The tests run in separate folders.
 void MakeAbsolute(std::vector<std::string>& paths) {
   for (std::string& path : paths) path = std::filesystem::absolute(path).string();
 }

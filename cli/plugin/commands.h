@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Subcommands of `fusebox plugin` that have a file of their own.
+// Subcommands of `fusebox plugin` that have a separate file.
 #pragma once
 
 #include "cli/base/command.h"

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -25,7 +26,7 @@ struct NewFlags {
   bool rule = false, kernel = false, delegate = false, declarative = false;
 };
 
-// What a template depends on: words for `@if`, and texts for `@NAME@`.
+// The inputs of a template: words for `@if`, and texts for `@NAME@`.
 struct Expansion {
   std::set<std::string, std::less<>> words;
   std::map<std::string, std::string, std::less<>> texts;
@@ -99,7 +100,7 @@ Expansion ExpansionOf(const NewFlags& flags) {
   return out;
 }
 
-// Name in the new folder; empty: the file is not for this plugin.
+// Returns the file's name in the new folder, or an empty string if the file is not for this plugin.
 std::string TargetName(const std::string& source, const NewFlags& flags, const Expansion& expansion) {
   const std::string name = fs::path(source).stem().string();  // without ".in"
   const bool library = expansion.words.contains("library"), is_c = flags.language == "c";
@@ -112,9 +113,17 @@ std::string TargetName(const std::string& source, const NewFlags& flags, const E
 Status CheckName(const std::string& name) {
   const bool good = !name.empty() && name[0] >= 'a' && name[0] <= 'z' &&
                     name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == name.npos;
-  if (good) return {};
-  return Invalid("plugin new " + name +
-                 ": not a name of a plugin; use lower-case letters, digits and underscores, a letter first");
+  if (!good)
+    return Invalid(
+        "plugin new " + name +
+        ": not a name of a plugin; use lower-case letters, digits and underscores, a letter first");
+  // Targets of CMake, and --delegate none.
+  constexpr std::string_view kReserved[] = {"all",        "clean",         "edit_cache", "help",
+                                            "install",    "none",          "package",    "package_source",
+                                            "preinstall", "rebuild_cache", "test"};
+  if (std::ranges::find(kReserved, name) == std::end(kReserved)) return {};
+  return Invalid("plugin new " + name + ": CMake or Fusebox reserves this name; use another one, such as " +
+                 name + "_op");
 }
 
 Result<Exit> New(NewFlags flags) {

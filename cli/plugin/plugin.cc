@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/plugin/plugin.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
+#include <cctype>
 #include <filesystem>
 #include <set>
 
@@ -146,6 +150,28 @@ std::vector<Provider> Providers(const Registry& registry, const std::string& nam
   return found;
 }
 
+std::string Lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+// "; did you mean ...": names of plugins that contain the word, else the closest one. Empty: none.
+std::string Suggestion(const Registry& registry, const std::string& word) {
+  constexpr size_t kMost = 5;
+  std::set<std::string> names, containing;
+  for (const PluginInfo& info : registry.plugins()) {
+    for (const ManifestRule& rule : info.manifest.rules)
+      names.insert(rule.implements.begin(), rule.implements.end());
+    for (const ManifestOp& op : info.manifest.ops) names.insert(OpName(op));
+  }
+  for (const std::string& name : names) {
+    if (containing.size() < kMost && Lower(name).find(Lower(word)) != std::string::npos)
+      containing.insert(name);
+  }
+  if (containing.empty()) return DidYouMean(word, std::vector(names.begin(), names.end()));
+  return fmt::format("; did you mean {}?", fmt::join(containing, ", "));
+}
+
 Result<Exit> Which(const PluginCommandFlags& flags) {
   FUSEBOX_ASSIGN(const Config config, ReadConfig(flags.plugins));
   FUSEBOX_ASSIGN(const auto registry, Registry::Create(config));
@@ -159,8 +185,8 @@ Result<Exit> Which(const PluginCommandFlags& flags) {
   if (flags.json) PrintDocument(Json{{"name", flags.subject}, {"providers", std::move(rows)}});
   else if (!found.empty()) Print(table.Text());
   else
-    Print("no plugin has a rule or a kernel for " + Printable(flags.subject) + "\n" +
-          SearchedText(*registry));
+    Print("no plugin has a rule or a kernel for " + Printable(flags.subject) +
+          Printable(Suggestion(*registry, flags.subject)) + "\n" + SearchedText(*registry));
   return found.empty() ? Exit::kNo : Exit::kDone;
 }
 

@@ -5,23 +5,52 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <set>
 
 #include "cli/base/plugin_flags.h"
 #include "cli/base/print.h"
 #include "cli/plugin/json_edit.h"
 #include "host/base/json.h"
 #include "host/base/table.h"
+#include "host/check/elf.h"
 #include "host/plugin/seal.h"
+#include "host/plugin/steps.h"
 
 namespace fusebox::cli {
 namespace {
 
+namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 std::string ManifestAt(const std::string& path) {
   std::error_code error;
-  const std::filesystem::path folder(path);
-  return std::filesystem::is_directory(folder, error) ? (folder / "fusebox-plugin.json").string() : path;
+  const fs::path folder(path);
+  return fs::is_directory(folder, error) ? (folder / "fusebox-plugin.json").string() : path;
+}
+
+// Adds the libraries that one needs and finds by $ORIGIN, with their hashes, each after those that it needs.
+Status AddBundled(const Manifest& manifest, const fs::path& library, Json& list, std::set<fs::path>& seen) {
+  FUSEBOX_ASSIGN(const check::ElfFacts facts, check::ReadElf(library).At(library.string()));
+  for (const std::string& needed : facts.needed) {
+    for (std::string folder : facts.run_paths) {
+      const size_t origin = folder.starts_with("$ORIGIN") ? 7 : folder.starts_with("${ORIGIN}") ? 9 : 0;
+      const fs::path found = (library.parent_path().string() + folder.substr(origin)) / fs::path(needed);
+      std::error_code error;
+      if (origin == 0 || !fs::exists(found, error)) continue;
+      if (!seen.insert(fs::canonical(found, error)).second) break;
+      FUSEBOX_ASSIGN(const check::ElfFacts own, check::ReadElf(found).At(found.string()));
+      const std::string path =
+          found.lexically_normal().lexically_relative(fs::absolute(manifest.path).parent_path()).string();
+      if (own.soname != needed || path.starts_with(".."))
+        return Invalid(found.string() + ": a sealed plugin does not find it; link it with -Wl,-soname," +
+                       needed + ", and install it inside of the plugin's folder");
+      FUSEBOX_TRY(AddBundled(manifest, found, list, seen));
+      FUSEBOX_ASSIGN(const std::string sha256, HashOfFile(found));
+      list.push_back({{"path", path}, {"sha256", sha256}});
+      break;
+    }
+  }
+  return {};
 }
 
 Result<Json> SealedEntry(const Manifest& manifest, size_t index, Json entry) {
@@ -32,11 +61,15 @@ Result<Json> SealedEntry(const Manifest& manifest, size_t index, Json entry) {
     return Invalid(fmt::format("{}: abi: it is {}.{}, but {} needs {}.{}; correct it", manifest.path,
                                manifest.abi_major, manifest.abi_min_minor, path, facts.abi_major,
                                facts.min_host_minor));
-  for (const char* key : {"sha256", "build_id", "abi"}) entry.erase(key);
+  Json bundled = Json::array();
+  std::set<fs::path> seen = {path};
+  FUSEBOX_TRY(AddBundled(manifest, path, bundled, seen));
+  for (const char* key : {"sha256", "build_id", "abi", "bundled"}) entry.erase(key);
   entry["sha256"] = facts.sha256;
   if (!facts.build_id.empty()) entry["build_id"] = facts.build_id;
   entry["abi"] = {
       {"major", facts.abi_major}, {"minor", facts.abi_minor}, {"min_host_minor", facts.min_host_minor}};
+  if (!bundled.empty()) entry["bundled"] = std::move(bundled);
   return entry;
 }
 
@@ -60,7 +93,7 @@ Result<Exit> SealManifest(const std::string& given) {
   FUSEBOX_TRY(WriteFile(path, std::as_bytes(std::span(text))));
   for (const ManifestLibrary& library : manifest.libraries) Message("sealed " + Printable(library.path));
   std::error_code error;
-  if (std::filesystem::exists(path + ".sig", error))
+  if (fs::exists(path + ".sig", error))
     Message(Printable(path) + ".sig: the manifest has changed; sign it again");
   return Exit::kDone;
 }
@@ -75,7 +108,7 @@ Result<Manifest> FindManifest(const PinFlags& flags) {
   std::error_code error;
   if (flags.subject.find('/') != std::string::npos) return ReadManifest(ManifestAt(flags.subject));
   PluginFlags plugins = flags.plugins;
-  if (!std::filesystem::exists(plugins.config, error)) plugins.config.clear();  // the pin creates it
+  if (!fs::exists(plugins.config, error)) plugins.config.clear();  // the pin creates it
   FUSEBOX_ASSIGN(const Config config, ReadConfig(plugins));
   FUSEBOX_ASSIGN(const auto registry, Registry::Create(config));
   std::vector<std::string> ids;
@@ -97,8 +130,8 @@ Result<Exit> Pin(const PinFlags& flags) {
     return NotFound(manifest.path + ": none of its libraries exists; install the plugin again");
   std::error_code error;
   std::string text = "{}\n";
-  if (std::filesystem::exists(file, error)) {
-    FUSEBOX_ASSIGN(text, ReadTextFile(file));
+  if (fs::exists(file, error)) {
+    FUSEBOX_ASSIGN(text, ReadShortFile(file));
   }
   FUSEBOX_ASSIGN(Config config, ParseConfig(file, text));
   config.pins[manifest.id] = hashes;
@@ -106,7 +139,7 @@ Result<Exit> Pin(const PinFlags& flags) {
   for (const auto& [id, list] : config.pins)
     pins += (pins.size() > 1 ? ",\n  " : "\n  ") + Json(id).dump() + ": " + Json(list).dump();
   text = WithKey(std::move(text), "pins", pins + "}");
-  std::filesystem::create_directories(std::filesystem::absolute(file).parent_path(), error);
+  fs::create_directories(fs::absolute(file).parent_path(), error);
   FUSEBOX_TRY(WriteFile(file, std::as_bytes(std::span(text))));
   Message(fmt::format("{}: {} is pinned to {}", Printable(file), manifest.id, Printable(manifest.path)));
   return Exit::kDone;

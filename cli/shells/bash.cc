@@ -59,7 +59,7 @@ std::string BashNames(const Tables& command) {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
-// What stands in a place of its own: a subcommand, or the first positional argument.
+// Returns the completion of a positional word: a subcommand, or the first positional argument.
 std::string BashPlace(const Tables& command) {
   std::vector<std::string> subcommands;
   for (const Tables& sub : command["commands"]) subcommands.push_back(sub["name"]);

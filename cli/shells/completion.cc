@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fusebox completion, fusebox man and --help-all: all commands, also those of fusebox-convert.
+// fusebox completion, fusebox man and --help-all: all commands, including the commands of fusebox-convert.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -27,7 +27,7 @@ Examples:
 constexpr const char* kManFooter = R"(Examples:
   fusebox man | man -l -)";
 
-// What fusebox-convert prints for a word of cli/base/tables.h.
+// Returns the output of fusebox-convert for a word of cli/base/tables.h.
 Result<std::string> FromConvert(const char* word) {
   FUSEBOX_ASSIGN(const std::string program, FindHelperProgram("fusebox-convert"));
   struct Close {
@@ -42,7 +42,7 @@ Result<std::string> FromConvert(const char* word) {
   return text;
 }
 
-// Commands that fusebox knows by name only become those of fusebox-convert.
+// Returns the tables of all commands. fusebox-convert describes the commands that it implements.
 Result<Tables> AllTables(const CLI::App& root) {
   FUSEBOX_ASSIGN(const std::string text, FromConvert(kTablesWord));
   FUSEBOX_ASSIGN(const nlohmann::json checked, ParseJson(text, "fusebox-convert"));

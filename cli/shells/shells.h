@@ -23,7 +23,7 @@ struct PathedCommand {
 // The root first, then each command before its subcommands.
 std::vector<PathedCommand> AllCommands(const Tables& root);
 
-// What completes the value of an option or positional argument.
+// The kind of completions for the value of an option or positional argument.
 enum class Words { kNone, kChoices, kFiles, kFolders };
 Words WordsOf(const Tables& option);
 std::vector<std::string> NamesOf(const Tables& option);  // "-o", "--output"

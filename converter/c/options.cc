@@ -27,6 +27,9 @@ Result<std::shared_ptr<Registry>> RegistryOf(const json& value) {
 // Rejects options that have no effect without fusion.
 Status CheckEffect(const Document& document) {
   const std::string composites = document.value.value("composites", "fuse");
+  if (document.value.value("placeholders", "fuse") == "error" &&
+      (composites != "fuse" || document.value.value("verify", "sample") == "off"))
+    return document.Complain("/placeholders", "has no effect without fusion and verification");
   if (composites == "fuse") return {};
   const auto idle = [&](const std::string& key) {
     return document.Complain("/" + key,
@@ -65,6 +68,7 @@ Result<ConvertOptions> ParseConvertOptions(const char* text) {
   Choose(value, "keep_bodies", converter::kKeepBodies, options.keep_bodies);
   Choose(value, "verify", converter::kVerify, options.verify);
   Choose(value, "quantize", converter::kQuantize, options.quantization);
+  Choose(value, "placeholders", converter::kPlaceholders, options.placeholders);
   options.verify_seed = value.value("verify_seed", options.verify_seed);
   options.calibration = value.value("calibration", options.calibration);
   out.require_full_fusion = value.value("require_full_fusion", false);

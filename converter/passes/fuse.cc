@@ -10,6 +10,8 @@
 #include "converter/passes/pass.h"
 #include "converter/passes/rewrite.h"
 #include "host/base/trace.h"
+#include "host/speed.h"
+#include "host/verify/runnable.h"
 #include "host/verify/verify.h"
 
 namespace fusebox::converter {
@@ -49,6 +51,7 @@ namespace {
 
 // Limits of --verify sample. A comparison that has begun is finished.
 constexpr double kSecondsPerSite = 1, kSecondsPerModel = 10;
+constexpr int64_t kTimedSize = 3;  // of unknown dimensions
 
 verify::Options VerifyOptions(const Options& options) {
   verify::Options out;
@@ -69,8 +72,9 @@ void Settle(Type& type, int64_t size) {
     if (d < 0) d = size;
 }
 
-// Operand types with every unknown dimension of the function's inputs set to `size`, so that derived operands
-// (a state of the batch size) get consistent shapes. nullopt: the function does not support this size.
+// Returns operand types with every unknown dimension of the function's inputs set to `size`, so that derived
+// operands (a state of the batch size) get consistent shapes. Returns nullopt if the function does not
+// support this size.
 std::optional<std::vector<Type>> TypesAtSite(Context& context, const Candidate& candidate, int64_t size) {
   const auto holds = [&](const auto& f) {
     return std::ranges::any_of(f->nodes, [&](const auto& n) { return n.get() == &candidate.composite; });
@@ -98,6 +102,26 @@ std::optional<std::vector<Type>> TypesAtSite(Context& context, const Candidate& 
   return types;
 }
 
+void Note(Context& context, const Node& composite, const std::string& text) {
+  context.report.notes.push_back(fmt::format("{}: {}: {}", composite.location.name, composite.name, text));
+}
+
+// `module` holds the body, `inputs` the static types of the operands.
+void NoteIfSlower(Context& context, const Candidate& candidate, const Module& module,
+                  const std::vector<Type>& inputs) {
+  std::vector<bool> absent;
+  std::vector<Shape> shapes;
+  for (const Type& type : inputs) {
+    absent.push_back(type.dtype == DType::kNone);
+    if (!absent.back()) shapes.push_back(type.shape);
+  }
+  const auto speed =
+      CompareSpeed(verify::CopyOf(candidate.scratch, candidate.replacement, candidate.constants, absent),
+                   verify::CopyOf(module, *module.functions[0], candidate.constants, absent), shapes,
+                   context.options.registry);
+  if (speed && speed->slower()) Note(context, candidate.composite, "the fusion is slower: " + speed->Text());
+}
+
 // Verifies with every unknown dimension of the operands set to `size`.
 Result<verify::Verdict> VerifyAt(Context& context, const Candidate& candidate, std::vector<Type> inputs,
                                  int64_t size) {
@@ -114,9 +138,14 @@ Result<verify::Verdict> VerifyAt(Context& context, const Candidate& candidate, s
     not_run.why = runnable.error().message;
     return not_run;
   }
-  return verify::VerifyFused(**runnable, *(*runnable)->functions[0], candidate.scratch, candidate.replacement,
-                             candidate.constants, candidate.used_results, candidate.tolerance,
-                             context.options.registry, options);
+  const Function& body = *(*runnable)->functions[0];
+  FUSEBOX_ASSIGN(
+      verify::Verdict verdict,
+      verify::VerifyFused(**runnable, body, candidate.scratch, candidate.replacement, candidate.constants,
+                          candidate.used_results, candidate.tolerance, context.options.registry, options));
+  if (options.all && verdict.outcome == verify::Verdict::Outcome::kAgrees && size == kTimedSize)
+    NoteIfSlower(context, candidate, **runnable, inputs);
+  return verdict;
 }
 
 // Verifies one fused site, with odd sizes for unknown dimensions.
@@ -126,8 +155,8 @@ Result<verify::Verdict> VerifySite(Context& context, const Candidate& candidate)
   span.Arg("location", candidate.composite.location.name);
   std::vector<Type> inputs;
   for (ValueId v : candidate.replacement.inputs) inputs.push_back(candidate.replacement.value(v).type);
-  std::vector<int64_t> sizes = {3};
-  if (HasUnknown(inputs) && context.options.verify == Verification::kStrict) sizes = {3, 1, 7};
+  std::vector<int64_t> sizes = {kTimedSize};
+  if (HasUnknown(inputs) && context.options.verify == Verification::kStrict) sizes = {kTimedSize, 1, 7};
   verify::Verdict all;
   for (int64_t size : sizes) {
     FUSEBOX_ASSIGN(verify::Verdict verdict, VerifyAt(context, candidate, inputs, size));
@@ -135,6 +164,7 @@ Result<verify::Verdict> VerifySite(Context& context, const Candidate& candidate)
     all.outcome = verdict.outcome;
     all.truth = verdict.truth;
     all.why = verdict.why;
+    all.unprovable = verdict.unprovable;
     all.shortened |= verdict.shortened;
     if (verdict.outcome != verify::Verdict::Outcome::kAgrees) break;
   }
@@ -150,13 +180,16 @@ class Verifier {
     FUSEBOX_ASSIGN(const verify::Verdict verdict, Verify(candidate));
     const bool differs = verdict.outcome == verify::Verdict::Outcome::kDiffers;
     const bool agrees = verdict.outcome == verify::Verdict::Outcome::kAgrees;
-    context_.report.verification_failed |= differs;
+    const bool strict = context_.options.verify == Verification::kStrict;
+    context_.report.verification_failed |= differs || (strict && verdict.unprovable);
     if (verdict.shortened)
-      Note(candidate,
+      Note(context_, candidate.composite,
            fmt::format("verified with {} of the inputs, because that takes more than {} s; --verify "
                        "strict has no limit",
                        verdict.cases.size() < 2 ? "one" : "some", kSecondsPerSite));
-    const bool approved = agrees || (!differs && context_.options.verify != Verification::kStrict);
+    const bool approved = IsPlaceholder(candidate.module, candidate.body)
+                              ? context_.options.placeholders == Placeholders::kFuse
+                              : agrees || (!differs && !strict);
     return Approval{approved, verdict.Summary(), differs ? verdict.why : verdict.Summary(),
                     agrees || differs};
   }
@@ -182,11 +215,6 @@ class Verifier {
     return verdict;
   }
 
-  void Note(const Candidate& candidate, const std::string& text) {
-    const Node& node = candidate.composite;
-    context_.report.notes.push_back(fmt::format("{}: {}: {}", node.location.name, node.name, text));
-  }
-
   Context& context_;
   std::chrono::duration<double> spent_{};
 };
@@ -194,6 +222,13 @@ class Verifier {
 }  // namespace
 
 namespace {
+
+// A rule that fails is not one that declines.
+bool RuleFailed(const SiteReport& site) {
+  return !site.fused && std::ranges::any_of(site.rules, [](const RuleReport& rule) {
+    return rule.outcome == RuleReport::Outcome::kError;
+  });
+}
 
 size_t CountComposites(const Module& module) {
   const auto is_composite = [](const auto& node) { return node->is(Op::kStablehloComposite); };
@@ -218,6 +253,8 @@ Status FuseComposites(Context& context) {
     context.Announce(CountComposites(context.module));
   }
   FUSEBOX_ASSIGN(context.report.sites, Fuse(context.module, context.registry, options));
+  if (context.options.verify == Verification::kStrict)
+    context.report.verification_failed |= std::ranges::any_of(context.report.sites, RuleFailed);
   context.progress.total = before.total + context.progress.done - before.done;  // only some are verified
   std::erase_if(context.report.sites,
                 [](const SiteReport& site) { return site.composite == kErf && site.rules.empty(); });

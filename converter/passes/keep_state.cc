@@ -51,7 +51,7 @@ class Keeper {
   }
 
  private:
-  // The variable of a handle; null: unknown.
+  // Returns the variable of a handle, or null if it is unknown.
   const Variable* VariableOf(ValueId handle) const {
     const Node* maker = r_.producer(handle, Op::kVarHandle);
     if (!maker) return nullptr;

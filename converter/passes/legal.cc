@@ -49,7 +49,7 @@ std::string WhyNotFused(const Report& report, const Node& node) {
   return "no rule matches this composite";
 }
 
-// Why a node cannot be written; empty: it can.
+// Returns why a node cannot be written, or an empty string if it can.
 std::string Problem(Context& context, Function& f, const Node& node) {
   if (node.is(Op::kStablehloComposite) && context.options.composites != Composites::kKeep) {
     const bool placeholder =

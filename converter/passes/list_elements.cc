@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The element shape is that of written or read items. If it is only known at run time (unknown batch), it is
-// computed from values that exist before the first read of the list.
+// Infers the element shapes of lists from written and read items. A shape that is only known at run time
+// (unknown batch) is computed from values that exist before the first read of the list.
 #include "converter/passes/list_elements.h"
 
 #include <algorithm>
@@ -88,7 +88,7 @@ class ShapeWriter : public Rewriter {
     if (size.offset != 0) all = Insert(Op::kAdd, {all, Number(size.offset)}, 1);
     return all;
   }
-  // Of sizes that are equal or 1, the one other than 1.
+  // Returns the size other than 1 of two sizes that are equal or 1.
   ValueId Broadcast(ValueId all, ValueId next) {
     if (all == kNoValue) return next;
     const ValueId one = Insert(Op::kEqual, {all, Number(1)}, 1, DType::kBool);

@@ -21,7 +21,7 @@ struct ListReader {
   ValueId given_back;  // the list as a result of that loop
   bool certain;        // false: may be another list of a branch with several list results
 };
-// Calls `read` for each reader. False: nested too deeply.
+// Calls `read` for each reader. Returns false if functions nest too deeply.
 bool VisitReaders(const Module&, const Function&, ValueId list,
                   const std::function<void(const ListReader&)>& read);
 
@@ -29,9 +29,9 @@ bool MayGrow(const Node& set_item);
 bool Grows(const Module&, const Function&,
            ValueId list);  // whether a list may grow on its way
 
-// Why the item of a TENSOR_LIST_SET_ITEM does not fit its dense list; empty: it fits.
+// Returns why the item of a TENSOR_LIST_SET_ITEM does not fit its dense list, or an empty string if it fits.
 std::string WhyItemDiffers(const Function&, const Node&);
-// The first list op that was not lowered and the reason; empty: none.
+// Returns the first list op that was not lowered and the reason, or an empty string if there is none.
 std::string WhyListsStay(const Module&);
 
 }  // namespace fusebox::converter

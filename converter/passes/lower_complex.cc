@@ -83,7 +83,7 @@ class Lowering {
     return Unsupported(op + " of complex numbers is not lowered to real ones");
   }
 
-  // The parts of an operand; those of a constant are split, a real number has one.
+  // Returns the parts of an operand. A constant is split into its parts; a real number has one part.
   Result<Parts> In(size_t i) {
     if (i >= t_.count()) return Invalid("operand " + std::to_string(i) + " is missing");
     const ValueId id = t_.in(i);
@@ -262,7 +262,7 @@ class Lowering {
     FUSEBOX_ASSIGN(const int64_t length, Length());
     FUSEBOX_ASSIGN(const int64_t given, LastSize(x.real));
     const int64_t kept = length / 2 + 1;
-    // What sticks out of the length counts for nothing.
+    // Elements beyond `length` get factors of 0.
     const ValueId cosines =
         Matrix(kept, given, length, false, [&](int64_t, int64_t n) { return n < length ? 1.0 : 0.0; });
     const ValueId sines =
@@ -310,7 +310,7 @@ class Lowering {
 
 Status LowerComplex(Context& context) {
   return ForEachSignature(context, [&](const Signature& s) -> Status {
-    // No translation gives this op: a finished file has its complex numbers in the form that TFLite runs.
+    // Only converted files have this op, and their complex numbers already have the form that TFLite runs.
     for (const auto& node : context.module.Find(s.function)->nodes)
       if (node->is(Op::kRfft2D)) return {};
     return Lowering(context.module, *context.module.Find(s.function), context.registry).Run();

@@ -8,8 +8,8 @@
 
 namespace fusebox::converter {
 
-// "fix the batch size (--batch N) or the input's shape (--shape x=N,28)", without options and inputs that are
-// already set. Empty: all sizes are known.
+// Returns "fix the batch size (--batch N) or the input's shape (--shape x=N,28)", without options and inputs
+// that are already set, or an empty string if all sizes are known.
 std::string HowToFix(const Context&, const Signature&);
 // Advice for the first signature with unknown sizes.
 std::string HowToFix(const Context&);

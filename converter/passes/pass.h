@@ -23,7 +23,7 @@ struct Context {
   // By signature and name: inputs whose only unknown dimension was set by --batch and may be a length.
   std::set<std::pair<std::string, std::string>> lengths = {};
 
-  // Of all passes; passes that take long announce steps of their own.
+  // Progress of all passes; long passes announce more steps.
   Progress progress = {.what = {}, .unit = Progress::Unit::kSteps};
 
   // More steps are to come.

@@ -35,7 +35,7 @@ uint64_t Sum(const Counts& counts) {
   return static_cast<uint64_t>(sum);
 }
 
-// What a pass did, for a trace: "+2 CONV_2D", "-1 MUL".
+// Adds the changes of a pass to a trace: "+2 CONV_2D", "-1 MUL".
 void AddChange(TraceSpan& span, const Pass& pass, const Counts& before, const Counts& after) {
   Counts change = after;
   for (const auto& [op, count] : before) change[op] -= count;

@@ -7,7 +7,7 @@
 namespace fusebox::converter {
 namespace {
 
-// What the replaced value was declared to be may say more than could be inferred.
+// The declared type of the replaced value may be more precise than the inferred type.
 void Refine(Function& f, ValueId value, const Type& declared) {
   Type& type = f.value(value).type;
   if (type.dtype == DType::kNone) type.dtype = declared.dtype;

@@ -8,8 +8,8 @@
 
 namespace fusebox::converter {
 
-// Looks at one node and may emit others in its place and set every result. True: replaced. False: the node
-// stays as it is, and emitted nodes are taken back.
+// Looks at one node and may emit others in its place and set every result. Returns true if it replaced the
+// node. Otherwise the node stays as it is, and emitted nodes are taken back.
 using Rewrite = std::function<Result<bool>(Translation&)>;
 
 // Calls `rewrite` with every node of the function, in order; operands are already the replaced ones. Returns

@@ -51,7 +51,7 @@ class Splitter {
     }
     Value& variable = f_.value(node.operands[operand]);
     variable.is_variable = true;
-    // One tensor in the file: what the op knows of the final state holds for the initial one too.
+    // Both states are one tensor in the file, so the initial state gets the type of the final state.
     if (final_state != kNoValue && Compatible(f_.value(final_state).type, variable.type))
       variable.type = f_.value(final_state).type;
     return {};

@@ -266,7 +266,7 @@ class Seen {
     for (size_t i = 0; i < values.size(); ++i) tensors_[values[i]] = tensors[i];
   }
   bool Gave(ValueId v) const { return tensors_.contains(v) || f_.value(v).is_const(); }
-  // nullopt: not observed. A state kept by the session starts with zeros.
+  // Returns nullopt for values that were not observed. A state kept by the session starts with zeros.
   std::optional<Tensor> Of(ValueId v) const {
     if (const auto it = tensors_.find(v); it != tensors_.end()) return it->second;
     const Value& value = f_.value(v);

@@ -85,7 +85,7 @@ class Choice {
       floats_[&node] = "only read by ops without an 8-bit form";
   }
 
-  // Whether the result is only used as initial state of an integer LSTM.
+  // Returns whether the result is only used as initial state of an integer LSTM.
   bool IsState(const Node& node) const {
     if (node.results.empty() || node.results[0] == kNoValue) return false;
     const auto readers = uses_.readers(node.results[0]);

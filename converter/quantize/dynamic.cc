@@ -11,7 +11,7 @@ namespace {
 // Smaller weights save less than their scales or a DEQUANTIZE cost.
 constexpr size_t kFewest = 256, kFewestDequantized = 1024;
 
-// Whether kernels may run the op on f32 with 8-bit weights.
+// Returns whether kernels may run the op on f32 with 8-bit weights.
 bool MayBeHybrid(const Node& node, const std::optional<OpQuantization>& roles) {
   return node.is(Op::kCustom) ? roles && !roles->weights.empty() : Has(node.op, kHybrid);
 }
@@ -38,7 +38,7 @@ class DynamicQuantizer {
            !outputs_.contains(v);
   }
 
-  // The constant's i8 form, created once; kNoValue: not representable.
+  // Returns the constant's i8 form, created once, or kNoValue if i8 cannot represent it.
   ValueId Bytes(ValueId v, int axis) {
     const auto known = made_.find({v, axis});
     if (known != made_.end()) return known->second;

@@ -166,7 +166,7 @@ class Quantizer {
     return Activations(node, roles);
   }
 
-  // The value whose scale the operand must have; kNoValue: its own.
+  // Returns the value whose scale the operand must have, or kNoValue if the operand has its own scale.
   ValueId Lead(const Node& node, size_t operand, const OpQuantization& roles) const {
     if (Role(node) == Quantizes::kSame || Role(node) == Quantizes::kJoin) return node.results[0];
     for (const auto& group : roles.same_scale)

@@ -17,16 +17,17 @@ inline Quantizes Role(const Node& node) { return Info(node.op).quantizes; }
 // The operand whose data a kSame op moves.
 inline size_t DataOperand(const Node& node) { return static_cast<size_t>(Info(node.op).operands.data); }
 
-// Roles of the operands: columns of ops.def, or for custom ops the manifest of the plugin with the best
-// kernel. nullopt: no manifest has them.
+// Returns the roles of the operands: columns of ops.def, or for custom ops the manifest of the plugin with
+// the best kernel. Returns nullopt if no manifest has them.
 std::optional<OpQuantization> RolesOf(Registry&, const Node&);
-// kNoValue: the node has no such operand.
+// Returns kNoValue if the node has no such operand.
 inline ValueId OperandOf(const Node& node, size_t i) {
   return i < node.operands.size() ? node.operands[i] : kNoValue;
 }
-// The value whose scale the group has: its first computed f32 result, else operand. kNoValue: none.
+// Returns the value whose scale the group has: its first computed f32 result, else operand. Returns kNoValue
+// if there is none.
 ValueId LeadOf(const Function&, const Node&, const OpQuantization::SameScale&);
-// Why the constant has no scale for each index of `axis`; "": it has, or axis is -1.
+// Returns why the constant has no scale for each index of `axis`, or "" if it has, or if axis is -1.
 std::string WhyNoAxis(const Value& weights, int axis);
 // A bias below this, in steps, fits 32 bits together with the sums.
 inline constexpr double kLargestBias = 1 << 30;
@@ -49,7 +50,7 @@ std::shared_ptr<const Quant> AsymmetricScale(const Range&);
 class Scales {
  public:
   Scales(Registry&, const Function&, const Ranges&, const Reasons& floats);
-  // Null: the value has no scale.
+  // Returns null if the value has no scale.
   std::shared_ptr<const Quant> Of(ValueId);
   // Why not: it was not observed, or its range is too wide for 256 steps. Else "".
   std::string WhyNot(ValueId);
@@ -79,7 +80,7 @@ class Scales {
 
 // The scale that an activation of the node will have, by operand; 0: none.
 using OperandScales = std::function<double(size_t operand)>;
-// Why the weights and biases stay f32; "": they need not.
+// Returns why the weights and biases stay f32, or "" if they need not.
 std::string WhyNoWeights(const Function&, const Node&, const OpQuantization&, const OperandScales&);
 // Stores them as integers: weights per channel, biases in the scale of the sums. Returns an error text or "".
 std::string QuantizeProductWeights(Function&, Node&, const OpQuantization&, const OperandScales&);
@@ -105,7 +106,7 @@ std::string LstmWarning(const Function&, const Node&);
 std::shared_ptr<const Quant> CellStateScale(const Range&);
 // Symmetric i8; the largest value reaches 127 steps, also in f32.
 std::shared_ptr<const Quant> SymmetricScale(const Range&);
-// Whether the op's output requires zero point 0.
+// Returns whether the op's output requires zero point 0.
 bool NeedsSymmetricOutput(const Node& lstm);
 // The initial state `from` as integers, in a tensor that the op may update. Appends the producing nodes.
 ValueId QuantizeState(Function&, ValueId from, DType, const std::shared_ptr<const Quant>&);

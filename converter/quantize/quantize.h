@@ -33,17 +33,18 @@ struct QuantizedConstant {
   Buffer data;
   std::shared_ptr<const Quant> quant;
 };
-// Symmetric i8 in [-127, 127], one scale per index of `axis`, or a single scale (axis -1). `at_least`, if not
-// empty: the smallest scale per channel. nullopt: a value is not finite.
+// Returns symmetric i8 in [-127, 127], one scale per index of `axis`, or a single scale (axis -1), or nullopt
+// if a value is not finite. `at_least`, if not empty: the smallest scale per channel.
 std::optional<QuantizedConstant> SymmetricBytes(const Value& weights, int axis,
                                                 std::span<const double> at_least = {});
-// nullopt: a value is not finite or too large for f16; with `each_counts` also: f16 changes an element by
-// more than 1%.
+// Returns nullopt if a value is not finite or too large for f16; with `each_counts` also if f16 changes an
+// element by more than 1%.
 std::optional<Buffer> Float16Of(const Value& constant, bool each_counts = false);
-// Whether a constant is weights or a table of the op, so that elements small relative to the others may lose
-// precision. Other constants may be divisors, factors or bounds.
+// Returns whether the op's constants are weights or a table, so that elements small relative to the others
+// may lose precision. Constants of other ops may be divisors, factors or bounds.
 bool TakesWeights(const Node&);
-// Why no available kernel runs the node as it stands, or computes other types; empty: one does.
+// Returns why no available kernel runs the node as it stands or computes its types, or an empty string if one
+// does.
 std::string Refusal(Context&, Function&, const Node&);
 // "place (OP)", for messages.
 std::string Place(const Node&);

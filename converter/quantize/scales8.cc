@@ -131,9 +131,9 @@ void Scales::TieOutputState(const Node& node) {
     Tie(node.results[0], state);
 }
 
-// Operands with a scale of their own are converted instead of tied, such as an LSTM's output, which is also
-// its state. So are operands with other readers that would lose most steps, and operands of which MAXIMUM or
-// MINIMUM uses a small part of the range.
+// Operands with their own scale are converted instead of tied, such as an LSTM's output, which is also its
+// state. The same holds for operands with other readers that would lose most steps, and for operands of which
+// MAXIMUM or MINIMUM uses a small part of the range.
 void Scales::TieOperands(const Node& node, ValueId to, std::span<const ValueId> operands) {
   constexpr double kMuch = 4, kFarMore = 16;
   if (!IsActivation(to)) return;

@@ -27,7 +27,8 @@ std::string WhyNoBias(const Function& f, const Node& node, const OpQuantization&
   return "";
 }
 
-// Smallest scales of these weights for which their biases fit 32 bits; empty: any.
+// Returns the smallest scales of these weights for which their biases fit 32 bits, or an empty list if any
+// scales do.
 std::vector<double> Smallest(const Function& f, const Node& node, const OpQuantization& roles, size_t weights,
                              const OperandScales& scale_of) {
   std::vector<double> out;

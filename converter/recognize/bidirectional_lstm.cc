@@ -29,7 +29,7 @@ bool GoesBackwards(const Node& node) { return node.attrs.b("go_backwards", false
 
 std::string NameOf(const Node& node) { return node.location.name.empty() ? node.name : node.location.name; }
 
-// What the second result of a layer is. kUnclear: nothing tells, or what tells differs.
+// The second result of a layer. kUnclear: nothing tells, or an attribute contradicts the type.
 enum class Kept { kWhole, kLastStep, kUnclear };
 
 int64_t Steps(const Type& type, int axis) {

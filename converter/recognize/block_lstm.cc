@@ -76,7 +76,7 @@ class BlockLstm {
     return {};
   }
 
-  // What reads the cell's state may read its last step only.
+  // Returns the values that read the last step of the cell's state. Other steps must not be read.
   Result<std::vector<ValueId>> LastCells() const {
     std::vector<ValueId> out;
     for (const auto& reader : in_.readers(node_.results[kAllC])) {

@@ -109,7 +109,7 @@ class Unpacker {
   }
 
   int64_t LayerAxis() const { return time_major_ ? 0 : 1; }
-  // Of a layer's input; deeper layers read what all directions gave.
+  // Returns the size of a layer's input; deeper layers read the outputs of all directions.
   int64_t Inputs(int64_t part) const { return part < directions_ ? inputs_ : directions_ * units_; }
   int64_t WeightsOf(int64_t part) const { return mode_->gates * units_ * (Inputs(part) + units_); }
 

@@ -20,7 +20,8 @@ constexpr Recognizer kRecognizers[] = {
 #undef FUSEBOX_RECOGNIZER
 };
 
-// What signatures reach through calls, loops and branches, without the bodies of composites.
+// Returns the functions that signatures reach through calls, loops and branches, without the bodies of
+// composites.
 std::vector<std::string> FunctionsOutsideBodies(const Module& module) {
   std::vector<std::string> names;
   for (const Signature& s : module.signatures) names.push_back(s.function);
@@ -52,7 +53,7 @@ class Runner {
   }
 
  private:
-  // True: regions were replaced.
+  // Returns whether regions were replaced.
   bool Sweep(Function& f) {
     bool changed = false;
     std::optional<View> view;

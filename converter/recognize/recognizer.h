@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface of recognizers. A recognizer is a function in a file of its own and a row of recognizers.def.
+// The interface of recognizers. A recognizer is a function in a separate file and a row of recognizers.def.
 // It reads a View and returns plain data in terms of the function's value numbers; recognize.cc edits the
 // graph. So a recognizer of four plain ops names them, and nothing else.
 #pragma once

@@ -89,7 +89,7 @@ class Prefix {
   bool first_ = true;
 };
 
-// The names of the body relative to the composite's: when it is inlined, they are what they were.
+// Makes the names of the body relative to the composite's name, so that inlining restores them.
 std::string MoveNames(Function& body) {
   Prefix prefix;
   std::vector<std::string*> names;

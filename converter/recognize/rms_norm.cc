@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RMS normalization over the last dimension: x * rsqrt(mean(x * x) + epsilon) * scale, with the factors in
-// any order. The composite's name, operands (x, scale) and attribute are those of LiteRT.
+// any order. The composite has the name, operands (x, scale) and attribute that LiteRT uses.
 #include <algorithm>
 #include <array>
 

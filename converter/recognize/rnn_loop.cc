@@ -9,7 +9,7 @@
 namespace fusebox::converter::recognize {
 namespace {
 
-// What a loop was recognized as.
+// A recognized loop.
 struct Found {
   Scan loop;
   Layer layer;
@@ -93,7 +93,7 @@ Result<Found> Match(const View& caller, const View& body, const Node& node) {
   return out;
 }
 
-// What others read of the loop must be what the composite gives.
+// Rejects loops with used results that the composite does not produce.
 Status CheckResults(const Found& found, const View& caller) {
   const Scan& loop = found.loop;
   if (loop.written.size() > 1)

@@ -82,7 +82,8 @@ class Unrolled {
     }
   }
 
-  // The PACK that puts all outputs together again, in the order of the steps; null: nobody does.
+  // Returns the PACK that puts all outputs together again, in the order of the steps, or null if there is
+  // none.
   const Node* Packed() const {
     for (const auto& reader : view_.readers(last().next_h)) {
       if (!reader.node || !reader.node->is(Op::kPack) || reader.node->operands.size() != chain_.steps.size())

@@ -29,7 +29,8 @@ class View {
   const Node* Producer(ValueId v, Op op) const;
   int result_index(ValueId v) const { return uses_.result_index(v); }  // among the producer's results
   std::span<const Uses::Reader> readers(ValueId v) const { return uses_.readers(v); }
-  // The other operand of `v`, an `op` of two operands one of which fits; kNoValue: it is something else.
+  // Returns the other operand of `v`, an `op` of two operands one of which fits, or kNoValue if v is
+  // something else.
   template <class Fits>
   ValueId Other(ValueId v, Op op, const Fits& fits) const {
     const Node* node = Producer(v, op);

@@ -16,7 +16,8 @@ namespace {
 
 std::unexpected<Error> WriteError(const std::string& path, int error) {
   return Fail(error == ENOENT ? Code::kNotFound : Code::kIo,
-              path + ": cannot be written: " + std::strerror(error));
+              path + ": cannot be written: " + std::strerror(error) +
+                  (error == EFBIG ? "; raise the limit of ulimit -f" : ""));
 }
 
 // False for a device or a pipe.
@@ -65,7 +66,7 @@ Result<AtomicFile> AtomicFile::Create(const std::string& wanted) {
       renames ? path : (std::filesystem::temp_directory_path(error) / "fusebox-output").string();
   for (int attempt = 0; attempt < 100; ++attempt) {
     std::string temporary = stem + ".tmp-" + std::to_string(getpid()) + "-" + std::to_string(counter++);
-    // Not mkstemp: the file gets the permissions of the umask, like any new file.
+    // Unlike mkstemp, open gives the file the permissions of the umask, like any new file.
     const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd >= 0) return AtomicFile(path, std::move(temporary), fd);
     if (errno != EEXIST) return WriteError(path, errno);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prefixes of this installation ("/usr/local"), below which plugins and helper programs are searched, first
-// to last: that of libfusebox.so, that of the running program, and the configured one. The second is left out
-// in a privileged process, because another user may have linked the program.
+// to last: the prefix of libfusebox.so, of the running program, and the configured one. The second is left
+// out in a privileged process, because another user may have linked the program.
 #pragma once
 
 #include <string>

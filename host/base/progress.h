@@ -11,7 +11,7 @@ namespace fusebox {
 struct Progress {
   enum class Unit { kBytes, kSteps };
   std::string what;  // "packing weights", "pass fold"
-  // Of all work announced so far; `total` grows with each announcement.
+  // Amounts of all work announced so far; `total` grows with each announcement.
   uint64_t done = 0, total = 0;
   bool ended = false;  // nothing is running
   Unit unit = Unit::kBytes;

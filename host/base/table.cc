@@ -11,7 +11,7 @@
 namespace fusebox {
 namespace {
 
-// Length of the UTF-8 sequence at the start of `text`; 0: invalid.
+// Returns the length of the UTF-8 sequence at the start of `text`, or 0 if it is invalid.
 size_t SequenceLength(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   size_t length = 0;
@@ -56,10 +56,60 @@ std::string Printable(std::string_view text) {
 }
 
 namespace {
-CellStyle cell_style;
+
+// Each line of `text` with `indent` before it.
+std::string Indented(std::string_view text, std::string_view indent) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = text.find('\n') + 1;
+    out.append(indent).append(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+  return out;
 }
 
+constexpr size_t kNarrowest = 12;  // of a column that is wrapped
+
+CellStyle cell_style;
+size_t most_width = 0;
+
+// The first `width` characters, or the part up to a space that ends a word there.
+std::string_view FirstLine(std::string_view text, size_t width) {
+  size_t end = 0;
+  for (size_t count = 0; count < width && end < text.size(); ++count) end += SequenceLength(text.substr(end));
+  if (end == text.size()) return text;
+  const size_t space = text.substr(0, end + 1).rfind(' ');
+  return text.substr(0, space == std::string_view::npos || space < end / 2 ? end : space);
+}
+
+std::vector<std::string_view> Wrapped(std::string_view text, size_t width) {
+  std::vector<std::string_view> lines;
+  do {
+    lines.push_back(FirstLine(text, width));
+    text.remove_prefix(lines.back().size());
+    if (text.starts_with(' ')) text.remove_prefix(1);
+  } while (!text.empty());
+  return lines;
+}
+
+// Takes from the widest columns of text what is over the limit.
+void Shrink(std::vector<size_t>& widths, const std::vector<bool>& numbers, size_t indent) {
+  size_t total = indent + 3 * (widths.size() - 1);
+  for (const size_t width : widths) total += width;
+  for (; total > most_width; --total) {
+    size_t widest = 0;
+    for (size_t c = 0; c < widths.size(); ++c) {
+      if (!numbers[c] && (numbers[widest] || widths[c] > widths[widest])) widest = c;
+    }
+    if (numbers[widest] || widths[widest] <= kNarrowest) return;
+    --widths[widest];
+  }
+}
+
+}  // namespace
+
 void StyleTables(CellStyle style) { cell_style = std::move(style); }
+void LimitTables(size_t width) { most_width = width; }
 
 Table::Table(std::vector<std::string> head) { rows_.push_back(std::move(head)); }
 
@@ -67,6 +117,29 @@ void Table::Row(std::vector<std::string> cells) {
   FUSEBOX_CHECK(cells.size() == rows_[0].size());
   for (std::string& cell : cells) cell = Printable(cell);
   rows_.push_back(std::move(cells));
+}
+
+std::string Table::RowText(size_t row, const std::vector<size_t>& widths,
+                           const std::vector<bool>& right) const {
+  std::vector<std::vector<std::string_view>> cells;
+  size_t lines = 1;
+  for (size_t c = 0; c < widths.size(); ++c) {
+    cells.push_back(Wrapped(rows_[row][c], std::max(widths[c], size_t{1})));
+    lines = std::max(lines, cells.back().size());
+  }
+  std::string out;
+  for (size_t l = 0; l < lines; ++l) {
+    std::string line;
+    for (size_t c = 0; c < widths.size(); ++c) {
+      const std::string_view text = l < cells[c].size() ? cells[c][l] : "";
+      const std::string pad(widths[c] - Width(text), ' ');
+      const std::string cell = cell_style && l == 0 ? cell_style(text, row == 0) : std::string(text);
+      if (c > 0) line += " | ";
+      line += right[c] ? pad + cell : cell + pad;
+    }
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return out;
 }
 
 std::string Table::Text(std::string_view indent) const {
@@ -79,20 +152,15 @@ std::string Table::Text(std::string_view indent) const {
       if (r > 0 && !IsNumber(rows_[r][c])) right[c] = false;
     }
   }
-  std::string out;
+  if (most_width > 0) Shrink(widths, right, indent.size());
+  std::string text;
   for (size_t r = 0; r < rows_.size(); ++r) {
-    std::string line(indent), rule(indent);
-    for (size_t c = 0; c < columns; ++c) {
-      const std::string pad(widths[c] - Width(rows_[r][c]), ' ');
-      if (c > 0) line += " | ";
-      const std::string cell = cell_style ? cell_style(rows_[r][c], r == 0) : rows_[r][c];
-      line += right[c] ? pad + cell : cell + pad;
-      rule += (c > 0 ? "-+-" : "") + std::string(widths[c], '-');
-    }
-    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-    if (r == 0) out += rule + "\n";
+    text += RowText(r, widths, right);
+    if (r > 0) continue;
+    for (size_t c = 0; c < columns; ++c) text += (c > 0 ? "-+-" : "") + std::string(widths[c], '-');
+    text += '\n';
   }
-  return out;
+  return indent.empty() ? text : Indented(text, indent);
 }
 
 }  // namespace fusebox

@@ -19,6 +19,9 @@ class Table {
   std::string Text(std::string_view indent = "") const;
 
  private:
+  // A row as one or more lines.
+  std::string RowText(size_t row, const std::vector<size_t>& widths, const std::vector<bool>& right) const;
+
   std::vector<std::vector<std::string>> rows_;  // header first
 };
 

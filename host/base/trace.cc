@@ -26,7 +26,7 @@ std::string Json(const T& value) {
 // Microseconds with all digits of the nanoseconds, so that spans nest in the file as they do here.
 std::string Micros(uint64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
 
-// What does not change between spans of a kind: "name", "cat", "args".
+// Returns the text that all spans of a kind share: "name", "cat", "args".
 std::string Text(const Trace::Kind& kind) {
   std::string text = fmt::format(R"("name":{},"cat":{},"args":{{)", Json(kind.name), Json(kind.category));
   const char* separator = "";
@@ -175,6 +175,10 @@ Status Trace::Write(AtomicFile& file) const {
   }
   FUSEBOX_TRY(lines.Flush());
   return Append(file, fmt::format("\n],\"otherData\":{{\"dropped\":{}}}}}\n", dropped_));
+}
+
+void TraceSpan::Arg(std::string_view key, Trace::Value value) {
+  if (trace_ != nullptr) kind_.args.emplace_back(key, std::move(value));
 }
 
 void TraceSpan::Begin(std::string_view name, std::string_view category) {

@@ -30,7 +30,7 @@ namespace fusebox {
 class Trace {
  public:
   using Value = std::variant<uint64_t, std::string, std::vector<std::string>>;
-  // What spans have in common.
+  // Common properties of spans.
   struct Kind {
     std::string name, category;
     std::vector<std::pair<std::string, Value>> args = {};
@@ -60,7 +60,7 @@ class Trace {
   // Later spans belong to this process: viewers show each one apart.
   void EnterProcess(std::string name);
   KindId Describe(const Kind&) noexcept;  // equal kinds have one id; 0: no memory
-  // Of the calling thread.
+  // Adds a span of the calling thread.
   void Add(KindId kind, uint64_t start_ns, uint64_t end_ns) noexcept {
     Add(kind, Thread(), start_ns, end_ns);
   }
@@ -104,9 +104,7 @@ class TraceSpan {
   }
   explicit operator bool() const { return trace_ != nullptr; }
   // Only while a trace records: test the span first, where the value costs time.
-  void Arg(std::string_view key, Trace::Value value) {
-    if (trace_ != nullptr) kind_.args.emplace_back(key, std::move(value));
-  }
+  void Arg(std::string_view key, Trace::Value value);
 
  private:
   void Begin(std::string_view name, std::string_view category);

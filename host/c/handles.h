@@ -32,7 +32,7 @@ struct fusebox_thread_pool {
 struct fusebox_session {
   std::shared_ptr<const fusebox::Model> model;
   std::unique_ptr<fusebox::Session> session;
-  // Of each input, as declared or as set; of each output, as declared or as the last run left it.
+  // Types of inputs as declared or as set, and types of outputs as declared or as the last run left them.
   std::vector<fusebox::Type> inputs, outputs;
   bool ran = false;
   fusebox::Tensor value;  // the last that fusebox_session_value returned

@@ -32,7 +32,7 @@ Result<Shape> ShapeOf(const int64_t* dims, int32_t rank) {
   return Shape::Of(std::span(dims, static_cast<size_t>(rank)));
 }
 
-// The declared quantization of an input or output of the selected signature; null: none.
+// Returns the declared quantization of an input or output of the selected signature, or null if it has none.
 const Quant* QuantOf(const fusebox_session& session, int32_t index, bool input) {
   const Module& module = session.model->module();
   const std::string& key = session.session->signature();

@@ -143,7 +143,7 @@ class Runner {
       "no model: add .tflite files with its ops or composites to a folder \"models\" beside the manifest, or "
       "pass --model";
 
-  // Why a test does not apply to the plugin; empty: it does.
+  // Returns why a test does not apply to the plugin, or an empty string if it does.
   std::string WhyNot(const Test& test) const {
     const std::string group = GroupOf(test.name);
     if (group == "rule" && manifest_.rules.empty()) return "the plugin has no rules";
@@ -225,7 +225,6 @@ std::vector<std::string> Untested() {
       "with a thread sanitizer",
       "ops and composites that no model here has, and values and shapes that its inputs do not take",
       "files written outside of the current folder, HOME and TMPDIR",
-      "speed",
   };
 }
 

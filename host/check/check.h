@@ -40,10 +40,11 @@ struct TestName {
   std::string name, purpose;
 };
 std::vector<TestName> TestNames();
-// What no test here can find, one sentence each.
+// Returns the faults that no test here can find, one sentence each.
 std::vector<std::string> Untested();
 
-// Manifests at a path: of a manifest, a library, a plugin's folder, or a folder of these. Error: none.
+// Returns the manifests at a path: of a manifest, a library, a plugin's folder, or a folder of these. Error:
+// none.
 Result<std::vector<std::string>> FindPlugins(const Config& config, const std::string& path);
 
 // Runs the tests on one plugin. Error: an unknown name in Options::only, a model that cannot be read, or no

@@ -2,12 +2,14 @@
 #include "host/check/child.h"
 
 #include <fcntl.h>
+#include <fenv.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +19,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+
+#include "host/check/guard.h"
 
 namespace fusebox::check {
 namespace {
@@ -52,10 +56,24 @@ void SetLimits(const Limits& limits) {
   if (!kSanitized) setrlimit(RLIMIT_AS, &space);
 }
 
-void DefaultSignals() {
+// Adds the block and the kind of access to the place. The access is repeated, and ends the process.
+void OnFault(int signal, siginfo_t* info, void* context) {
+  const char* kind = "access";
+#if defined(__x86_64__)
+  kind = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & 2 ? "write" : "read";
+#endif
+  const size_t used = strlen(place_text);
+  DescribeAccess(static_cast<const std::byte*>(info->si_addr), kind, {place_text + used, kPlaceBytes - used});
+  ::signal(signal, SIG_DFL);
+}
+
+void SetSignals() {
   if (kSanitized) return;  // its report is on stderr
-  for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGPIPE, SIGALRM})
-    ::signal(signal, SIG_DFL);
+  for (const int signal : {SIGABRT, SIGFPE, SIGILL, SIGPIPE, SIGALRM}) ::signal(signal, SIG_DFL);
+  struct sigaction fault = {};
+  fault.sa_sigaction = OnFault;
+  fault.sa_flags = SA_SIGINFO;
+  for (const int signal : {SIGSEGV, SIGBUS}) sigaction(signal, &fault, nullptr);
 }
 
 void EnterFolder(const std::string& folder) {
@@ -76,7 +94,7 @@ void WriteAll(int fd, std::string_view text) {
 [[noreturn]] void Work(const std::function<std::string()>& work, const Limits& limits,
                        const std::string& folder, const std::string& output, int answer) {
   setpgid(0, 0);
-  DefaultSignals();
+  SetSignals();
   const int out = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (out < 0 || dup2(out, STDOUT_FILENO) < 0) _exit(2);
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -92,7 +110,7 @@ void WriteAll(int fd, std::string_view text) {
   _exit(0);  // not exit: handlers of the plugin and of the parent must not run
 }
 
-// Reads until the child closes the pipe; false: the time is over.
+// Reads until the child closes the pipe. Returns false if the time is over.
 bool ReadAnswer(int fd, Clock::time_point deadline, std::string& answer) {
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
@@ -163,6 +181,18 @@ struct TemporaryFolder {
 };
 
 }  // namespace
+
+std::array<uint64_t, 2> FloatMode() {
+#if defined(__x86_64__)
+  return {static_cast<uint64_t>(fegetround()), __builtin_ia32_stmxcsr() & ~0x3fU};
+#elif defined(__aarch64__)
+  uint64_t control = 0;
+  asm volatile("mrs %0, fpcr" : "=r"(control));
+  return {static_cast<uint64_t>(fegetround()), control};
+#else
+  return {static_cast<uint64_t>(fegetround()), 0};
+#endif
+}
 
 void SetPlace(const char* callback, std::string_view subject) {
   if (place_text == nullptr) return;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A child process that runs one function with limits, in an empty folder of its own.
+// A child process that runs one function with limits, in an empty folder.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -25,6 +27,10 @@ struct Ended {
 
 // Forks, runs `work` in the child, and waits. Error: fork or a file failed.
 Result<Ended> RunInChild(const std::function<std::string()>& work, const Limits& limits);
+
+// Mode of floating-point arithmetic of this thread: rounding, traps, and whether denormals are flushed to
+// zero.
+std::array<uint64_t, 2> FloatMode();
 
 // In the child: names what runs now, for the message about its end. Async-signal-safe; any thread.
 void SetPlace(const char* callback, std::string_view subject);

@@ -13,12 +13,19 @@ using Delegates = Conditions::Delegates;
 constexpr double kDelegateError = 1e-3;  // relative to the largest value of an output
 constexpr double kDelegateSteps = 3;     // of quantized outputs
 
-// Runs the model on kernels, then `check`.
+// Runs the model on kernels and on the delegates, then `check`.
 template <class Check>
 Finding AfterKernels(const Subject& subject, const Check& check) {
   const auto kernels = RunUnder(subject, {}, {.seed = subject.options.seed});
   if (!kernels) return DoesNotRun(kernels.error());
-  return check(*kernels);
+  size_t partitions = 0;
+  std::string failure;
+  const auto ran =
+      RunUnder(subject, {}, {.delegates = true, .seed = subject.options.seed}, &partitions, &failure);
+  if (!ran) return Failed(ran.error().message);
+  if (partitions > 0) return check(*kernels);
+  if (!failure.empty()) return Failed("the delegate runs nothing of this model: " + failure);
+  return NotTested("no delegate of the plugin runs a node of this model");
 }
 
 // Runs on the delegates under the conditions. `partitions`: how often one was invoked.
@@ -33,11 +40,8 @@ std::string DelegateFault(const Subject& subject, const Conditions& conditions,
 Finding Agrees(const Subject& subject) {
   return AfterKernels(subject, [&](const auto& kernels) {
     size_t partitions = 0;
-    if (const std::string why =
-            DelegateFault(subject, {}, kernels, kDelegateError, kDelegateSteps, partitions);
-        !why.empty())
-      return Failed("kernels and delegate compute different results: " + why);
-    return partitions > 0 ? Passed() : NotTested("no delegate of the plugin runs a node of this model");
+    const std::string why = DelegateFault(subject, {}, kernels, kDelegateError, kDelegateSteps, partitions);
+    return why.empty() ? Passed() : Failed("kernels and delegate compute different results: " + why);
   });
 }
 
@@ -76,7 +80,7 @@ Result<std::vector<Tensor>> RunSizes(const Subject& subject, bool delegates, siz
   std::vector<Shape> declared;
   for (const Session::Slot& slot : session->inputs()) declared.push_back(slot.type.shape);
   std::vector<Tensor> outputs;
-  for (const int64_t size : {1, 4, 1, 2}) {
+  for (const int64_t size : {1, 4, 1, 2, 65, 129}) {
     std::vector<Shape> shapes = declared;
     for (Shape& shape : shapes) {
       for (int64_t& dim : shape.dims()) dim = dim < 0 ? 5 : dim;
@@ -90,15 +94,16 @@ Result<std::vector<Tensor>> RunSizes(const Subject& subject, bool delegates, siz
 }
 
 Finding Resize(const Subject& subject) {
-  size_t partitions = 0;
-  const auto kernels = RunSizes(subject, false, partitions);
-  if (!kernels) return NotTested("kernels do not take other outermost dims: " + kernels.error().message);
-  const auto outputs = RunSizes(subject, true, partitions);
-  if (!outputs) return Failed("after a resize that kernels take: " + outputs.error().message);
-  if (const std::string where = DifferenceOf(*kernels, *outputs, kDelegateError, kDelegateSteps);
-      !where.empty())
-    return Failed("after a resize, kernels and delegate compute different results: " + where);
-  return Passed();
+  return AfterKernels(subject, [&](const auto&) {
+    size_t partitions = 0;
+    const auto kernels = RunSizes(subject, false, partitions);
+    if (!kernels) return NotTested("kernels do not take other outermost dims: " + kernels.error().message);
+    const auto outputs = RunSizes(subject, true, partitions);
+    if (!outputs) return Failed("after a resize that kernels take: " + outputs.error().message);
+    const std::string where = DifferenceOf(*kernels, *outputs, kDelegateError, kDelegateSteps);
+    return where.empty() ? Passed()
+                         : Failed("after a resize, kernels and delegate compute different results: " + where);
+  });
 }
 
 constexpr std::array kDelegateTests = {

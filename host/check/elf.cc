@@ -98,6 +98,9 @@ class Reader {
         FUSEBOX_ASSIGN(std::string name, Text(entry.d_un.d_val));
         facts_.needed.push_back(std::move(name));
       }
+      if (entry.d_tag == DT_SONAME) {
+        FUSEBOX_ASSIGN(facts_.soname, Text(entry.d_un.d_val));
+      }
       if (entry.d_tag != DT_RUNPATH && entry.d_tag != DT_RPATH) continue;
       FUSEBOX_ASSIGN(const std::string paths, Text(entry.d_un.d_val));
       for (size_t begin = 0; begin <= paths.size();) {

@@ -16,6 +16,7 @@ struct ElfFacts {
     bool unique = false;  // STB_GNU_UNIQUE: the library stays mapped after dlclose
   };
   std::vector<Symbol> exports;
+  std::string soname;                  // DT_SONAME
   std::vector<std::string> needed;     // DT_NEEDED
   std::vector<std::string> run_paths;  // parts of DT_RUNPATH and DT_RPATH
   bool executable_stack = false;

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-// Null: no example.
+// Returns null if there is no example.
 json ExampleOf(const json& schema) {
   if (schema.contains("default")) return schema["default"];
   if (schema.contains("const")) return schema["const"];

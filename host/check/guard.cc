@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -42,9 +44,40 @@ void Retire(void* mapping, size_t bytes) {
   old_bytes = bytes;
 }
 
+// The last blocks, for the handler of a fault; those without access keep their addresses.
+struct Known {
+  std::atomic<const std::byte*> mapping;
+  const std::byte *end, *data;
+  size_t bytes;
+  char name[32];
+};
+std::array<Known, 2 * kQuarantine> known;
+std::atomic<size_t> next_known = 0;
+
 }  // namespace
 
-Region::Region(size_t bytes, size_t alignment, Side side, uint8_t fill) : bytes_(bytes), fill_(fill) {
+void DescribeAccess(const std::byte* address, const char* kind, std::span<char> text) {
+  const auto holds = [&](const Known& k) {
+    return k.mapping != nullptr && address >= k.mapping && address < k.end;
+  };
+  const Known* block = nullptr;
+  for (size_t i = next_known; i-- > 0 && !block && i + known.size() >= next_known;)
+    if (holds(known[i % known.size()])) block = &known[i % known.size()];
+  if (!block) return;
+  const auto *const begin = block->data, *const end = begin + block->bytes;
+  if (address < begin)
+    snprintf(text.data(), text.size(), ": %s %zu bytes before the begin of %s", kind,
+             static_cast<size_t>(begin - address), block->name);
+  else if (address >= end)
+    snprintf(text.data(), text.size(), ": %s %zu bytes after the end of %s", kind,
+             static_cast<size_t>(address - end) + 1, block->name);
+  else
+    snprintf(text.data(), text.size(), ": %s of %s, which is read-only or no longer valid", kind,
+             block->name);
+}
+
+Region::Region(size_t bytes, size_t alignment, Side side, uint8_t fill, std::string_view name)
+    : bytes_(bytes), fill_(fill) {
   room_ = RoundUp(bytes + kOverread + alignment, PageSize());
   mapped_ = room_ + 2 * PageSize();
   void* const mapping = mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -55,6 +88,10 @@ Region::Region(size_t bytes, size_t alignment, Side side, uint8_t fill) : bytes_
   const size_t last = room_ - kOverread - bytes;
   data_ = pages_ + (side == Side::kStart ? 0 : last / alignment * alignment);
   std::memset(pages_, fill, room_);
+  Known& k = known[next_known++ % known.size()];
+  k.end = mapping_ + mapped_, k.data = data_, k.bytes = bytes_;
+  k.name[name.copy(k.name, sizeof(k.name) - 1)] = 0;
+  k.mapping = mapping_;
 }
 
 Region::Region(Region&& other) noexcept
@@ -92,7 +129,7 @@ std::string Region::Overwritten() const {
 void* ViewPages::Take(size_t bytes) {
   bytes = RoundUp(bytes, alignof(std::max_align_t));
   if (pages_.empty() || used_ + bytes > pages_.back().bytes()) {
-    pages_.emplace_back(std::max(kViewBytes, bytes), 64, Region::Side::kStart, 0);
+    pages_.emplace_back(std::max(kViewBytes, bytes), 64, Region::Side::kStart, 0, "a view of a callback");
     used_ = 0;
   }
   return pages_.back().data() + std::exchange(used_, used_ + bytes);

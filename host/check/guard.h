@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fusebox::check {
@@ -16,8 +18,9 @@ class Region {
   // one, or up to 63 bytes more, because the block is aligned.
   enum class Side { kStart, kEnd };
 
-  // All other bytes of its pages have the value `fill`. `alignment`: a power of 2, at most 64.
-  Region(size_t bytes, size_t alignment, Side side, uint8_t fill);
+  // All other bytes of its pages have the value `fill`. `alignment`: a power of 2, at most 64. `name`: for
+  // the report of a fault.
+  Region(size_t bytes, size_t alignment, Side side, uint8_t fill, std::string_view name);
   Region(Region&&) noexcept;
   Region& operator=(Region&&) = delete;
   ~Region();  // the addresses stay without access for a while
@@ -27,7 +30,7 @@ class Region {
   void Fill(uint8_t value);
   void Protect();    // read-only
   void Unprotect();  // read and write
-  // First changed byte outside of the block: "3 bytes after the end of it"; empty: none.
+  // Returns the first changed byte outside of the block, "3 bytes after the end of it", or an empty string.
   std::string Overwritten() const;
 
  private:
@@ -35,6 +38,10 @@ class Region {
   size_t mapped_, room_, bytes_;
   uint8_t fill_;
 };
+
+// Appends to `text` which block an address without access belongs to: ": write 4 bytes after the end of
+// result 0"; nothing if it belongs to none. For a signal handler. `kind`: "read", "write" or "access".
+void DescribeAccess(const std::byte* address, const char* kind, std::span<char> text);
 
 // Views for one callback. They are copies in pages that lose access when it returns, so that a kept pointer
 // to one ends the process.

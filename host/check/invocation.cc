@@ -42,9 +42,14 @@ Invocation::Invocation(const KernelProxy& kernel, const fbx_host* host, const fb
   TakeScratch();
 }
 
-Region Invocation::NewRegion(size_t bytes, size_t alignment) const {
+Region Invocation::NewRegion(size_t bytes, const std::string& name) const {
   const bool start = rig_.conditions().memory == Conditions::Memory::kGuardedStart;
-  return Region(bytes, alignment, start ? Region::Side::kStart : Region::Side::kEnd, rig_.conditions().fill);
+  return Region(bytes, kAlignment, start ? Region::Side::kStart : Region::Side::kEnd, rig_.conditions().fill,
+                name);
+}
+
+void Invocation::AddBlock(const std::string& name, size_t bytes, fbx_tensor* shown, const fbx_tensor* real) {
+  written_.push_back({name, NewRegion(bytes, name), shown, real, real == nullptr});
 }
 
 void Invocation::TakeOperands() {
@@ -57,11 +62,12 @@ void Invocation::TakeOperands() {
       if (instance_.constants[i]) shown.data = instance_.constants[i]->data();
       continue;
     }
-    Region memory = NewRegion(real.bytes, kAlignment);
+    const std::string name = "operand " + std::to_string(i);
+    Region memory = NewRegion(real.bytes, name);
     std::memcpy(memory.data(), real.data, real.bytes);
     shown.data = memory.data();
     if (real.flags & FBX_TENSOR_VARIABLE) {
-      written_.push_back({"operand " + std::to_string(i), std::move(memory), &shown, &real});
+      written_.push_back({name, std::move(memory), &shown, &real});
     } else {
       memory.Protect();
       inputs_.push_back(std::move(memory));
@@ -85,7 +91,7 @@ void Invocation::TakeResults() {
       shown.data = state->memory.data();
       continue;
     }
-    written_.push_back({"result " + std::to_string(i), NewRegion(real.bytes, kAlignment), &shown, &real});
+    AddBlock("result " + std::to_string(i), real.bytes, &shown, &real);
     shown.data = written_.back().memory.data();
   }
 }
@@ -97,8 +103,7 @@ void Invocation::TakeScratch() {
       pointers.push_back(slot.kept->data());
       continue;
     }
-    const std::string name = "scratch slot " + std::to_string(pointers.size());
-    written_.push_back({name, NewRegion(slot.bytes, kAlignment), nullptr, nullptr, true});
+    AddBlock("scratch slot " + std::to_string(pointers.size()), slot.bytes, nullptr, nullptr);
     pointers.push_back(written_.back().memory.data());
   }
   shown_.node->scratch = pages_.Array(pointers.data(), pointers.size());
@@ -108,6 +113,7 @@ fbx_status Invocation::Run() {
   rig_.CountInvoke(*kernel_.real);
   SetPlace("invoke", FromAbi(kernel_.real->op));
   const fbx_host* const host = Show(real_host_, rig_, pages_, this);
+  const ShownTexts texts(real_, pages_);
   const fbx_status status =
       kernel_.real->invoke(host, kernel_.real->user, instance_.real, state_.real, shown_.node);
   SetPlace("code after invoke", FromAbi(kernel_.real->op));
@@ -141,7 +147,7 @@ fbx_status Invocation::Resize(uint32_t result, const int64_t* dims, int32_t rank
   shown.head = head;
   if (real.rank > 0) shown.dims = pages_.Array(real.dims, static_cast<size_t>(real.rank));
   if (!guarded() || !HasBytes(real)) return status;
-  written_.push_back({"result " + std::to_string(result), NewRegion(real.bytes, kAlignment), &shown, &real});
+  AddBlock("result " + std::to_string(result), real.bytes, &shown, &real);
   shown.data = written_.back().memory.data();
   return status;
 }
@@ -153,11 +159,20 @@ uint32_t Invocation::ThreadCount() const {
   return api->thread_count(real_host_);
 }
 
+void Invocation::RunTask(Task task, void* context, size_t begin, size_t end, uint32_t worker) {
+  const auto mode = FloatMode();
+  task(context, begin, end, worker);
+  if (FloatMode() != mode)
+    rig_.Report("a task of parallel_for in " + std::string(FromAbi(kernel_.real->op)) +
+                " changes the mode of floating-point arithmetic of its thread: rounding, traps or denormals");
+}
+
 void Invocation::RunChunk(size_t chunk, size_t n, size_t grain, Task task, void* context) {
   inside_chunk = true;
   rig_.CountChunk();
   const size_t begin = chunk * grain;
-  task(context, begin, std::min(n, begin + grain), static_cast<uint32_t>(chunk % rig_.conditions().workers));
+  RunTask(task, context, begin, std::min(n, begin + grain),
+          static_cast<uint32_t>(chunk % rig_.conditions().workers));
   inside_chunk = false;
 }
 

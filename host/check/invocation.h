@@ -12,7 +12,7 @@
 
 namespace fusebox::check {
 
-// What a kernel keeps between callbacks, for the host.
+// Stand-ins for the instance and the state that a kernel keeps between callbacks.
 struct InstanceProxy {
   void* real = nullptr;
   std::deque<std::optional<Region>> constants;  // by operand; read-only
@@ -33,7 +33,7 @@ class Invocation {
   Invocation(const Invocation&) = delete;
   fbx_status Run();
 
-  // Of fusebox.resize/1 and fusebox.threads/1 in this invoke.
+  // Serves fusebox.resize/1 and fusebox.threads/1 in this invoke.
   fbx_status Resize(uint32_t result, const int64_t* dims, int32_t rank, size_t bytes);
   using Task = void (*)(void*, size_t, size_t, uint32_t) noexcept;
   void ParallelFor(size_t n, size_t grain, Task task, void* context);
@@ -48,11 +48,13 @@ class Invocation {
     bool is_scratch = false;
   };
   bool guarded() const { return rig_.conditions().memory != Conditions::Memory::kOfHost; }
-  Region NewRegion(size_t bytes, size_t alignment) const;
+  Region NewRegion(size_t bytes, const std::string& name) const;
+  void AddBlock(const std::string& name, size_t bytes, fbx_tensor* shown, const fbx_tensor* real);
   void TakeOperands();
   void TakeResults();
   void TakeScratch();
   void CopyBack();
+  void RunTask(Task task, void* context, size_t begin, size_t end, uint32_t worker);
   void RunChunk(size_t chunk, size_t n, size_t grain, Task task, void* context);
   void RunAlone(size_t chunks, size_t n, size_t grain, Task task, void* context);
 

@@ -2,11 +2,14 @@
 // Group "kernel": memory, threads and state of kernels, on the models of the plugin.
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <optional>
 #include <thread>
 
 #include "host/check/mutate.h"
 #include "host/check/workload.h"
 #include "host/session.h"
+#include "host/tflite/tflite.h"
 
 namespace fusebox::check {
 namespace {
@@ -31,14 +34,27 @@ Finding AfterPlainRun(const Subject& subject, const Check& check) {
 Finding Bounds(const Subject& subject) {
   for (const Memory memory : {Memory::kGuardedStart, Memory::kGuardedEnd}) {
     for (const uint8_t fill : {0xFF, 0x41}) {
-      size_t invokes = 0;
-      const auto outputs =
-          RunUnder(subject, {.memory = memory, .fill = fill}, {.seed = subject.options.seed}, &invokes);
-      if (!outputs) return DoesNotRun(outputs.error());
-      if (invokes == 0) return NotTested(kNoInvoke);
+      for (const int64_t unknown_dim : {3, 67}) {
+        size_t invokes = 0;
+        const RunOptions run{.seed = subject.options.seed, .unknown_dim = unknown_dim};
+        const auto outputs = RunUnder(subject, {.memory = memory, .fill = fill}, run, &invokes);
+        if (!outputs && unknown_dim > 3) continue;  // other dims of the model may have another size
+        if (!outputs) return DoesNotRun(outputs.error());
+        if (invokes == 0) return NotTested(kNoInvoke);
+      }
     }
   }
   return Passed();
+}
+
+// A crash or an endless loop ends the child; an error is an answer.
+Finding Special(const Subject& subject) {
+  return AfterPlainRun(subject, [&](const auto&) {
+    for (const double special : {std::nan(""), HUGE_VAL, -HUGE_VAL})
+      (void)RunUnder(subject, {.memory = Memory::kGuardedEnd},
+                     {.seed = subject.options.seed, .special = special});
+    return Passed();
+  });
 }
 
 Finding Uninitialized(const Subject& subject) {
@@ -60,7 +76,8 @@ Finding Uninitialized(const Subject& subject) {
 
 Finding ThreadCounts(const Subject& subject) {
   return AfterPlainRun(subject, [&](const auto& serial) {
-    for (const int threads : {2, 3, 4, 8}) {
+    const int many = 2 * static_cast<int>(std::thread::hardware_concurrency()) + 1;
+    for (const int threads : {2, 3, 4, 8, std::clamp(many, 33, 129)}) {
       const auto rig = Rig::Create(subject.manifest, subject.options.config, {});
       if (!rig) return Failed(rig.error().message);
       const auto model = OpenModel(**rig, subject.model, false);
@@ -77,13 +94,13 @@ Finding ThreadCounts(const Subject& subject) {
 }
 
 // One run under other chunks of parallel_for; the difference, or the fault.
-std::string ChunkFault(const Subject& subject, const Conditions& conditions,
+std::string ChunkFault(const Subject& subject, const Conditions& conditions, const RunOptions& run,
                        const std::vector<Tensor>& serial, size_t& chunks) {
   const auto rig = Rig::Create(subject.manifest, subject.options.config, conditions);
   if (!rig) return rig.error().message;
   const auto model = OpenModel(**rig, subject.model, false);
   if (!model) return model.error().message;
-  const auto outputs = RunModel(*model, {.seed = subject.options.seed});
+  const auto outputs = RunModel(*model, run);
   if (!outputs) return outputs.error().message;
   if (!(*rig)->fault().empty()) return (*rig)->fault();
   chunks += (*rig)->parallel_chunks();
@@ -101,9 +118,16 @@ Finding ChunksOfLoops(const Subject& subject) {
     for (uint64_t i = 0; i < 3; ++i)
       all.push_back(
           {.memory = Memory::kGuardedEnd, .chunks = Chunks::kShuffled, .seed = subject.options.seed + i});
+    const RunOptions run{.seed = subject.options.seed},
+        large{.seed = subject.options.seed, .unknown_dim = 131};
     for (const Conditions& conditions : all)
-      if (std::string fault = ChunkFault(subject, conditions, serial, chunks); !fault.empty())
+      if (std::string fault = ChunkFault(subject, conditions, run, serial, chunks); !fault.empty())
         return Failed(std::move(fault));
+    // As on a machine of many cores. Other dims of the model may have another size.
+    const Conditions many{.memory = Memory::kGuardedEnd, .chunks = Chunks::kShuffled, .workers = 67};
+    if (const auto of_large = RunUnder(subject, {}, large))
+      if (std::string fault = ChunkFault(subject, many, large, *of_large, chunks); !fault.empty())
+        return Failed("with 67 threads: " + fault);
     return Passed(chunks == 0 ? "parallel_for is not used" : "");
   });
 }
@@ -190,6 +214,50 @@ Finding Reset(const Subject& subject) {
   });
 }
 
+// Outputs of a changed model; nothing: it does not run on kernels of the plugin.
+std::optional<std::vector<Tensor>> RunChanged(const Subject& subject, std::unique_ptr<Module> module) {
+  const auto rig = Rig::Create(subject.manifest, subject.options.config, {});
+  if (!rig) return std::nullopt;
+  ModelOptions options;
+  options.registry = (*rig)->registry();
+  options.delegates.emplace();
+  const auto model = Model::FromModule(std::move(module), options);
+  if (!model) return std::nullopt;
+  auto outputs = RunModel(*model, {.seed = subject.options.seed});
+  if (!outputs || (*rig)->invokes() == 0) return std::nullopt;
+  return *std::move(outputs);
+}
+
+// Bodies do not read attributes, so only the plugin's ops and composites have them.
+Finding Attributes(const Subject& subject) {
+  return AfterPlainRun(subject, [&](const auto& plain) {
+    const auto module = tflite::ReadFile(subject.model);
+    if (!module) return Failed(module.error().message);
+    size_t tried = 0;
+    const auto is_ignored = [&](Node& node, const std::string& name, double is) {
+      size_t ran = 0, changed = 0;
+      for (const double other : {is * 1000 + 10, is / 2 + 0.25, 0.0}) {
+        node.attrs.Set(name, other);
+        const auto outputs = RunChanged(subject, Clone(**module));
+        ran += outputs.has_value();
+        changed += outputs && !DifferenceOf(plain, *outputs).empty();
+      }
+      node.attrs.Set(name, is);
+      ++tried;
+      return ran > 1 && changed == 0;
+    };
+    for (const auto& f : (*module)->functions)
+      for (const auto& node : f->nodes)
+        if (node->is(Op::kCustom) || node->is(Op::kStablehloComposite))
+          for (const auto& [name, value] : Attrs(node->attrs))
+            if (const double* real = std::get_if<double>(&value); real && is_ignored(*node, name, *real))
+              return Failed("no value of the attribute " + name + " of " + node->name +
+                            " changes the results");
+    return tried > 0 ? Passed(std::to_string(tried) + " attributes")
+                     : NotTested("no op has a real attribute");
+  });
+}
+
 Finding Signatures(const Subject& subject) {
   size_t tried = 0;
   const auto rig = Rig::Create(subject.manifest, subject.options.config, {});
@@ -212,7 +280,10 @@ constexpr std::array kKernelTests = {
          Test::Of::kModel, Bounds},
     Test{"kernel.uninitialized", "writes all results, and reads nothing that it has not written",
          Test::Of::kModel, Uninitialized},
-    Test{"kernel.threads", "computes the same with 1, 2, 3, 4 and 8 threads", Test::Of::kModel, ThreadCounts},
+    Test{"kernel.special", "survives NaN and infinities", Test::Of::kModel, Special},
+    Test{"kernel.attributes", "real attributes have an effect", Test::Of::kModel, Attributes},
+    Test{"kernel.threads", "computes the same with 1, 2, 3, 4, 8 threads, and with more than there are cores",
+         Test::Of::kModel, ThreadCounts},
     Test{"kernel.chunks", "chunks of parallel_for are independent of each other", Test::Of::kModel,
          ChunksOfLoops},
     Test{"kernel.sessions", "sessions share no state, by turns and at once", Test::Of::kModel, Sessions},

@@ -25,6 +25,7 @@ Finding Host(const Subject& subject) {
   const auto registry = Registry::Create(config);
   if (!registry) return Failed(registry.error().message);
   const Status loaded = (*registry)->LoadNamed();
+  SetPlace("unload", subject.manifest.id);  // by the end of the registry
   return loaded ? Passed() : Failed(loaded.error().message);
 }
 
@@ -71,7 +72,7 @@ struct Usage {
   }
 };
 
-// load and unload; empty: it went well.
+// Loads and unloads. Returns the error, or an empty string.
 std::string LoadOnce(const fbx_entry& entry, const std::string& path) {
   static const HostForLoad host;
   const fbx_plugin* plugin = nullptr;

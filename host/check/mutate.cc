@@ -15,7 +15,7 @@ constexpr size_t kMostBases = 12, kMutants = 80;
 
 using Random = std::mt19937_64;
 
-// Copies the node into a function of its own; operands that are not constant become inputs.
+// Copies the node into a separate module; operands that are not constant become inputs.
 std::unique_ptr<Module> Isolated(const Function& from, const Node& node) {
   auto module = std::make_unique<Module>();
   Function& main = module->Add("main");
@@ -101,7 +101,7 @@ void ChangeAttribute(Attrs& attrs, Random& random) {
   }
 }
 
-// Operands of an op of the format are checked by the host, so only those of other ops change in number.
+// The host checks operands of ops of the format, so only operands of other ops change in number.
 void Change(Function& f, Random& random) {
   Node& node = *f.nodes[0];
   const bool any_number = node.is(Op::kCustom) || node.is(Op::kStablehloComposite);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Group "process": what a plugin leaves behind in the process after it was loaded, its models were run, and
 // it was unloaded.
-#include <fenv.h>
 #include <locale.h>
 #include <malloc.h>
 #include <signal.h>
@@ -23,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Loads, runs and unloads. Error: only if the plugin does not load; models that fail have tests of their own.
+// Loads, runs and unloads. Error: only if the plugin does not load; separate tests find models that fail.
 Status UseOnce(const Subject& subject) {
   FUSEBOX_ASSIGN(const auto rig, Rig::Create(subject.manifest, subject.options.config, {}));
   for (const std::string& path : subject.models) {
@@ -103,7 +102,7 @@ size_t Allocated() {
 
 constexpr size_t kRounds = 5;
 
-// The least growth of a round, per use; nullopt: the time is up.
+// Returns the least growth of a round, per use, or nullopt if the time is up.
 std::optional<size_t> Growth(const Subject& subject, int times, double seconds) {
   const auto start = std::chrono::steady_clock::now();
   size_t at[kRounds] = {};
@@ -163,22 +162,17 @@ Finding Signals(const Subject& subject) {
   });
 }
 
-// Mode of floating-point arithmetic: rounding, traps, and whether denormals are flushed to zero.
-std::array<uint64_t, 2> FloatMode() {
-#if defined(__x86_64__)
-  return {static_cast<uint64_t>(fegetround()), __builtin_ia32_stmxcsr() & ~0x3fU};
-#elif defined(__aarch64__)
-  uint64_t control = 0;
-  asm volatile("mrs %0, fpcr" : "=r"(control));
-  return {static_cast<uint64_t>(fegetround()), control};
-#else
-  return {static_cast<uint64_t>(fegetround()), 0};
-#endif
+// The environment, one variable a line.
+std::string Environment() {
+  std::string all;
+  for (char** variable = environ; *variable != nullptr; ++variable) all += std::string(*variable) + "\n";
+  return all;
 }
 
 Finding Settings(const Subject& subject) {
   const std::string locale = setlocale(LC_ALL, nullptr);
   const auto mode = FloatMode();
+  const std::string environment = Environment();
   std::error_code error;
   const fs::path folder = fs::current_path(error);
   const mode_t mask = umask(0);
@@ -189,6 +183,7 @@ Finding Settings(const Subject& subject) {
     if (FloatMode() != mode)
       return Failed("it changes the mode of floating-point arithmetic: rounding, traps or denormals");
     if (fs::current_path(error) != folder) return Failed("it changes the current folder");
+    if (Environment() != environment) return Failed("it changes the environment (setenv)");
     const mode_t now = umask(mask);
     return now == mask ? Passed() : Failed("it changes the umask");
   });
@@ -202,8 +197,8 @@ constexpr std::array kProcessTests = {
     Test{"process.threads", "leaves no thread", Test::Of::kPlugin, Threads},
     Test{"process.memory", "leaks no memory", Test::Of::kPlugin, Leaks},
     Test{"process.signals", "changes no signal handler", Test::Of::kPlugin, Signals},
-    Test{"process.settings", "changes no locale, rounding mode, current folder or umask", Test::Of::kPlugin,
-         Settings},
+    Test{"process.settings", "changes no locale, rounding mode, environment, current folder or umask",
+         Test::Of::kPlugin, Settings},
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ constexpr std::string_view kBuiltIn = "built-in plugin: ";
 Rig* loading = nullptr;
 const fbx_entry* library = nullptr;
 
-// Of all plugins for an op or a composite, the one under test.
+// Prefers the plugin under test for its ops and composites.
 void Prefer(const Manifest& manifest, Config& config) {
   const auto prefer = [&](const std::string& name) { config.prefer[name] = {manifest.id}; };
   for (const ManifestOp& op : manifest.ops) prefer(op.name);
@@ -51,6 +51,16 @@ std::string Rig::fault() const {
 void Rig::Report(std::string fault) {
   const std::lock_guard lock(mutex_);
   if (fault_.empty()) fault_ = std::move(fault);
+}
+
+std::string Rig::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void Rig::ReportFailure(std::string failure) {
+  const std::lock_guard lock(mutex_);
+  if (failure_.empty()) failure_ = std::move(failure);
 }
 
 bool Rig::Hides(std::string_view extension) const {
@@ -105,13 +115,12 @@ Status Rig::Open(const Config& given) {
   }
   FUSEBOX_ASSIGN(real_, OpenLibrary(manifest_.library));
   FUSEBOX_TRY(CheckEntry(*real_));
-  FUSEBOX_ASSIGN(const std::string text, ReadTextFile(manifest_.path));
   loading = this;
   library = real_;
   entry_ = *real_;
   entry_.load = Load;
   entry_.unload = Unload;
-  const fbx_static_plugin plugin = {FBX_HEAD(fbx_static_plugin), &entry_, AsAbi(text)};
+  const fbx_static_plugin plugin = {FBX_HEAD(fbx_static_plugin), &entry_, AsAbi(manifest_.text)};
   const fbx_static_plugin* const plugins[] = {&plugin};
   auto registry = Registry::Create(config, plugins);
   if (!registry) {  // it is built in only here

@@ -15,11 +15,11 @@
 namespace fusebox::check {
 
 struct Conditions {
-  // Memory of kernels: the host's, or blocks of their own with pages without access at one end.
+  // Memory of kernels: the host's, or separate blocks with pages without access at one end.
   enum class Memory { kOfHost, kGuardedStart, kGuardedEnd } memory = Memory::kOfHost;
   uint8_t fill = 0xFF;  // of results, scratch memory and bytes behind a buffer, before invoke
-  // Of fusebox.threads/1: on the host's threads; shuffled on one thread; or each chunk alone, from the memory
-  // as it was before parallel_for, with the writes of all chunks compared.
+  // The order of chunks in fusebox.threads/1: on the host's threads; shuffled on one thread; or each chunk
+  // alone, from the memory as it was before parallel_for, with the writes of all chunks compared.
   enum class Chunks { kOfHost, kShuffled, kAlone } chunks = Chunks::kOfHost;
   uint32_t workers = 4;  // thread count that the plugin is told if the chunks are not on the host's threads
   uint64_t seed = 1;
@@ -47,9 +47,11 @@ class Rig {
   size_t parallel_chunks() const { return chunks_; }
   bool deterministic() const { return deterministic_; }  // all invoked kernels have the flag
   std::string fault() const;                             // the first one; empty: none
+  std::string failure() const;  // of the first callback of a delegate that failed; empty: none did
 
   // For the callbacks.
   void Report(std::string fault);
+  void ReportFailure(std::string failure);
   static fbx_status Load(const fbx_host*, const fbx_plugin** out) noexcept;
   static void Unload() noexcept;
   bool Hides(std::string_view extension) const;
@@ -73,7 +75,7 @@ class Rig {
   std::atomic<size_t> invokes_ = 0, partitions_ = 0, chunks_ = 0;
   std::atomic<bool> deterministic_ = true;
   mutable std::mutex mutex_;
-  std::string fault_;
+  std::string fault_, failure_;
   std::shared_ptr<Registry> registry_;  // last: its end calls unload
 };
 

@@ -31,7 +31,10 @@ fbx_status WithHost(const char* callback, void* user, const fbx_host* host, cons
   SetPlace(callback, FromAbi(proxy.real->name));
   try {
     ViewPages pages;
-    return call(*proxy.real, Show(host, *proxy.rig, pages));
+    const fbx_status status = call(*proxy.real, Show(host, *proxy.rig, pages));
+    if (status != FBX_OK && status != FBX_NOT_APPLICABLE && status != FBX_UNSUPPORTED)
+      proxy.rig->ReportFailure(std::string(callback) + " fails with status " + std::to_string(status));
+    return status;
   } catch (const std::bad_alloc&) {
     return FBX_OUT_OF_MEMORY;
   }

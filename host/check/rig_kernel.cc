@@ -21,6 +21,7 @@ fbx_status WithViews(const char* callback, void* user, const fbx_host* host, con
   SetPlace(callback, FromAbi(proxy.real->op));
   try {
     ViewPages pages;
+    const ShownTexts texts(*node, pages);
     ShownNode shown = Show(*node, *proxy.rig, pages);
     return call(*proxy.real, Show(host, *proxy.rig, pages), shown, pages);
   } catch (const std::bad_alloc&) {
@@ -42,7 +43,7 @@ fbx_status Infer(const fbx_host* host, void* user, const fbx_node* node, const f
   });
 }
 
-// Constants get read-only memory of their own, which lives as long as the instance, as the host's does.
+// Constants get separate read-only memory, which lives as long as the instance, as the host's does.
 void GuardConstants(const fbx_node& node, const Conditions& conditions, InstanceProxy& instance) {
   const bool start = conditions.memory == Conditions::Memory::kGuardedStart;
   instance.constants.resize(node.operand_count);
@@ -51,7 +52,8 @@ void GuardConstants(const fbx_node& node, const Conditions& conditions, Instance
     if (t.data == nullptr || !(t.flags & FBX_TENSOR_CONST)) continue;
     const size_t element = BitsOf(static_cast<DType>(t.dtype)) / 8;
     const size_t alignment = t.dtype == FBX_STRING ? 4 : std::clamp<size_t>(element, 1, 8);
-    Region memory(t.bytes, alignment, start ? Region::Side::kStart : Region::Side::kEnd, conditions.fill);
+    Region memory(t.bytes, alignment, start ? Region::Side::kStart : Region::Side::kEnd, conditions.fill,
+                  "constant operand " + std::to_string(i));
     std::memcpy(memory.data(), t.data, t.bytes);
     memory.Protect();
     instance.constants[i].emplace(std::move(memory));
@@ -91,7 +93,7 @@ struct ShownPlan {
       StateProxy::Slot& added = state.slots.emplace_back(bytes);
       if (persistent) {
         added.kept.emplace(bytes, kAlignment, start ? Region::Side::kStart : Region::Side::kEnd,
-                           conditions.fill);
+                           conditions.fill, "persistent slot " + std::to_string(state.slots.size() - 1));
         added.kept->Fill(0);
       }
       *slot = static_cast<uint32_t>(state.slots.size() - 1);

@@ -35,7 +35,7 @@ bool IsMistake(const Manifest& manifest, const RuleReport& rule, const std::stri
          reason.find("declined by " + manifest.id) != std::string::npos;
 }
 
-// What no rule may report, whatever the site; empty: nothing.
+// Returns the first report that no rule may make for any site, or an empty string if there is none.
 std::string Mistake(const Manifest& manifest, const std::vector<SiteReport>& sites) {
   for (const SiteReport& site : sites) {
     for (const RuleReport& rule : site.rules) {
@@ -71,6 +71,8 @@ Finding Sites(const Subject& subject) {
       return Failed("the same site has two results, so the rule keeps state: " + texts[0] + " and " +
                     texts[1]);
   }
+  if (fused == 0)
+    return NotTested(std::to_string(tried) + " sites, none of which a rule accepts; add a model");
   return Passed(std::to_string(tried) + " sites, " + std::to_string(fused / 2) + " fused");
 }
 

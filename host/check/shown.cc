@@ -23,9 +23,27 @@ const void* GetExtension(const fbx_host* host, fbx_str id) noexcept {
   return real;
 }
 
+thread_local const fbx_attrs* shown_attrs = nullptr;
+thread_local ViewPages* shown_pages = nullptr;
+
+template <class T>
+fbx_status Copied(fbx_status status, const fbx_attrs* attrs, const T*& values, const size_t& count) {
+  if (status == FBX_OK && attrs == shown_attrs && count != SIZE_MAX)
+    values = shown_pages->Array(values, count);
+  return status;
+}
+fbx_status GetStr(const fbx_attrs* attrs, fbx_str key, fbx_str* out) noexcept {
+  return Copied(AttrApi().get_str(attrs, key, out), attrs, out->ptr, out->len);
+}
+fbx_status GetI64s(const fbx_attrs* attrs, fbx_str key, const int64_t** out, size_t* count) noexcept {
+  return Copied(AttrApi().get_i64s(attrs, key, out, count), attrs, *out, *count);
+}
+
 const fbx_attr_api* AttrsFor(Conditions::Abi abi) {
   static const auto make = [](Conditions::Abi age) {
     fbx_attr_api api = AttrApi();
+    api.get_str = GetStr;
+    api.get_i64s = GetI64s;
     FUSEBOX_AGE(api, get_map, age);
     return api;
   };
@@ -35,6 +53,12 @@ const fbx_attr_api* AttrsFor(Conditions::Abi abi) {
 }
 
 }  // namespace
+
+ShownTexts::ShownTexts(const fbx_node& node, ViewPages& pages) {
+  shown_attrs = node.attrs;
+  shown_pages = &pages;
+}
+ShownTexts::~ShownTexts() { shown_attrs = nullptr; }
 
 void Age(fbx_head& head, size_t size_in_1_0, Conditions::Abi abi) {
   using enum Conditions::Abi;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the plugin under test sees of the host: copies of its structs, of the ABI version that the conditions
+// The host as the plugin under test sees it: copies of its structs, of the ABI version that the conditions
 // state, in pages that lose access when the callback returns.
 #pragma once
 
@@ -21,6 +21,15 @@ struct ShownHost {
 };
 const fbx_host* Show(const fbx_host* real, Rig& rig, ViewPages& pages, Invocation* invocation = nullptr);
 inline const ShownHost& ShownOf(const fbx_host* host) { return *reinterpret_cast<const ShownHost*>(host); }
+
+// While it lives, texts and lists of the node's attributes are copies in `pages`, for callbacks of this
+// thread.
+class ShownTexts {
+ public:
+  ShownTexts(const fbx_node& node, ViewPages& pages);
+  ShownTexts(const ShownTexts&) = delete;
+  ~ShownTexts();
+};
 
 struct ShownNode {
   fbx_node* node;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tests, by group. All but those of the file run in a child process.
+// The tests, by group. All tests but the file tests run in a child process.
 #pragma once
 
 #include <span>

@@ -32,14 +32,14 @@ std::string NumberText(double value) {
   return text;
 }
 
-// Elements as doubles; of f16 too. Empty: not numbers.
+// Returns the elements as doubles, also for f16, or nothing if they are no numbers.
 std::vector<double> NumbersOf(const Tensor& t) {
   if (t.type.dtype != DType::kF16) return verify::ToDoubles(t);
   const auto values = t.data.As<Half>();
   return {values.begin(), values.end()};
 }
 
-// First difference of two outputs of one type, as its place and both values; empty: none.
+// Returns the first difference of two outputs of one type, as its place and both values, or an empty string.
 std::string FirstDifference(const Tensor& a, const Tensor& b, double rtol, double steps) {
   const auto x = NumbersOf(a), y = NumbersOf(b);
   if (rtol == 0 || x.empty()) {
@@ -63,6 +63,13 @@ Tensor AsHalf(const Tensor& t) {
   std::vector<Half> halves;
   for (const float value : t.data.As<float>()) halves.push_back(static_cast<Half>(value));
   return {{DType::kF16, t.type.shape}, Buffer::Of<Half>(halves)};
+}
+
+Tensor WithSpecial(Tensor t, double special) {
+  if (special == 0 || t.type.dtype != DType::kF32) return t;
+  std::vector<float> values(t.data.As<float>().begin(), t.data.As<float>().end());
+  for (size_t i = 1; i < values.size(); i += 3) values[i] = static_cast<float>(special);
+  return {t.type, Buffer::Of<float>(values)};
 }
 
 Tensor Owned(const Tensor& t) { return {t.type, Buffer::Copy(t.data.bytes())}; }
@@ -125,6 +132,10 @@ Result<std::shared_ptr<const Model>> OpenModel(Rig& rig, const std::string& path
     for (const PluginInfo& info : rig.registry()->plugins())
       if (info.manifest.id == rig.manifest().id && info.state == PluginInfo::State::kOk)
         for (const ManifestDelegate& d : info.manifest.delegates) options.delegates->push_back({d.name, {}});
+    const auto given = rig.registry()->config().delegates.value_or(std::vector<Config::Delegate>());
+    for (Config::Delegate& used : *options.delegates)
+      for (const Config::Delegate& of_config : given)
+        if (of_config.name == used.name) used.options = of_config.options;
   }
   return Model::Open(path, options);
 }
@@ -134,18 +145,19 @@ Status RunSession(Session& session, const Model& model, const Model::Entry& entr
   for (size_t i = 0; i < session.inputs().size(); ++i) {
     FUSEBOX_ASSIGN(const Tensor input, MakeInput(session.inputs()[i].type, QuantOf(model, entry.function, i),
                                                  options.seed, i, options.unknown_dim));
-    FUSEBOX_TRY(session.SetInput(static_cast<int>(i), input));
+    FUSEBOX_TRY(session.SetInput(static_cast<int>(i), WithSpecial(input, options.special)));
   }
   FUSEBOX_TRY(session.Run());
   return CopyOutputs(session, outputs);
 }
 
-Result<std::vector<Tensor>> RunShapes(Session& session, const std::vector<Shape>& shapes, uint64_t seed) {
+Result<std::vector<Tensor>> RunShapes(Session& session, const std::vector<Shape>& shapes, uint64_t seed,
+                                      double special) {
   for (size_t i = 0; i < shapes.size(); ++i) {
     const Type type{session.inputs()[i].type.dtype, shapes[i]};
     FUSEBOX_ASSIGN(const Tensor input, MakeInput(type, nullptr, seed, i, 1));
     FUSEBOX_TRY(session.Resize(static_cast<int>(i), shapes[i]));
-    FUSEBOX_TRY(session.SetInput(static_cast<int>(i), input));
+    FUSEBOX_TRY(session.SetInput(static_cast<int>(i), WithSpecial(input, special)));
   }
   FUSEBOX_TRY(session.Run());
   std::vector<Tensor> outputs;
@@ -171,11 +183,12 @@ Result<std::vector<Tensor>> RunModel(const std::shared_ptr<const Model>& model, 
 }
 
 Result<std::vector<Tensor>> RunUnder(const Subject& subject, const Conditions& conditions,
-                                     const RunOptions& options, size_t* invokes) {
+                                     const RunOptions& options, size_t* invokes, std::string* failure) {
   FUSEBOX_ASSIGN(const auto rig, Rig::Create(subject.manifest, subject.options.config, conditions));
   FUSEBOX_ASSIGN(auto model, OpenModel(*rig, subject.model, options.delegates));
   FUSEBOX_ASSIGN(std::vector<Tensor> outputs, RunModel(model, options));
   model.reset();
+  if (failure != nullptr) *failure = rig->failure();
   if (invokes != nullptr) *invokes = options.delegates ? rig->partitions() : rig->invokes();
   if (const std::string fault = rig->fault(); !fault.empty()) return Internal(fault);
   return outputs;

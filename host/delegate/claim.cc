@@ -30,7 +30,8 @@ bool TouchesVariable(const Function& function, const Node& node) {
          std::any_of(node.results.begin(), node.results.end(), variable);
 }
 
-// Why the host never offers a node; null: it does. `shape` marks the values that planning computes.
+// Returns why the host never offers a node, or null if it does. `shape` marks the values that planning
+// computes.
 const char* WhyKept(const Function& function, const Node& node, std::vector<bool>& shape) {
   const OpInfo& info = Info(node.op);
   if (Has(node.op, kHost) || info.effects == Effects::kControl) return "control flow runs on the host";

@@ -103,18 +103,19 @@ class Session {
   const Part& part(size_t number) const { return *parts_[number]; }
   const std::vector<std::string>& notices() const { return notices_; }
 
-  // The partition whose prepare or invoke runs. Nothing: none.
+  // Returns the partition whose prepare or invoke runs, or nothing if none runs.
   enum class Activity { kNone, kPrepare, kInvoke };
   std::optional<size_t> active(Activity what) const {
     return activity_ == what ? std::optional(active_) : std::nullopt;
   }
 
   // Prepares for the shapes of `call`; for a misfit, reshapes or recompiles the partition. Returns an id of
-  // the shapes for `stale` and `Invoke`; 0: declined, now or before.
+  // the shapes for `stale` and `Invoke`, or 0 if the delegate declined, now or before.
   uint64_t Prepare(size_t part, const fbx_call& call, const fbx_plan& plan, const Misfit& misfit = {});
-  // Whether another preparation followed.
+  // Returns whether another preparation followed.
   bool stale(size_t part, uint64_t prepared) const { return PreparedAs(slots_[part], prepared) == nullptr; }
-  // Not if stale. False: it failed and is declined from now on, or the run was cancelled.
+  // Requires a preparation that is not stale. Returns false if the delegate failed and is declined from now
+  // on, or if the run was cancelled.
   bool Invoke(size_t part, uint64_t prepared, const fbx_call& call) {
     Slot& slot = slots_[part];
     const InCall in(*slot.call, "delegate", slot.delegate->name);
@@ -152,7 +153,7 @@ class Session {
     std::string why;
     bool fresh() const { return state == kReady && forms.front().prepared == 0 && forms.size() == 1; }
   };
-  // Null: none; 0 is the id of no preparation.
+  // Returns null if there is none. No preparation has the id 0.
   static const Form* PreparedAs(const Slot& slot, uint64_t prepared) {
     for (const Form& form : slot.forms)
       if (prepared != 0 && form.prepared == prepared) return &form;

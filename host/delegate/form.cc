@@ -23,7 +23,7 @@ bool Fits(const std::vector<Shape>& shapes, const Function& function) {
   return true;
 }
 
-// `open`: dims that differ become unknown, else those of `shapes`.
+// Returns the function with other dims. `open`: dims that differ become unknown, else the dims of `shapes`.
 std::unique_ptr<Function> WithDims(const Function& function, const std::vector<Shape>& shapes, bool open) {
   auto out = Clone(function, function.name);
   for (ValueId id = 0; id < out->value_count(); ++id) {
@@ -44,7 +44,7 @@ std::unique_ptr<Function> WithDims(const Function& function, const std::vector<S
 
 }  // namespace
 
-// Null: kernels run it.
+// Returns null if kernels run it.
 Session::Form* Session::FormFor(size_t part, const fbx_call& call, const Misfit& misfit) {
   Slot& slot = slots_[part];
   if (!misfit) return &slot.forms.front();

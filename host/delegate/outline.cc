@@ -43,7 +43,7 @@ class Outliner {
     for (const ValueId id : function.outputs) ++readers_left_[static_cast<size_t>(id)];
   }
 
-  // Moves the nodes into a function of their own; `inputs` and `outputs` receive the values that cross.
+  // Moves the nodes into a separate function; `inputs` and `outputs` receive the values that cross.
   std::unique_ptr<Function> Take(const std::vector<size_t>& nodes, std::string name, ValueIds& inputs,
                                  ValueIds& outputs) {
     auto part = std::make_unique<Function>(std::move(name));
@@ -76,7 +76,7 @@ class Outliner {
   }
 
   const Function& function_;
-  std::vector<int> readers_left_;  // by value; without those of the current partition
+  std::vector<int> readers_left_;  // by value; without readers in the current partition
 };
 
 }  // namespace

@@ -45,7 +45,7 @@ class Scheduler {
         const size_t node = Take(ready_[0]);
         schedule_.runs.push_back({-1, {node}});
       }
-      // Of several delegates, the one with the earliest node.
+      // The delegate with the earliest ready node comes first.
       Numbers* first = nullptr;
       for (Numbers& queue : ready_) {
         if (!queue.empty() && (first == nullptr || queue.top() < first->top())) first = &queue;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMostNotices = 100;
 
-// Compares output shapes of the delegate with those of the kernels.
+// Compares output shapes of the delegate with the kernels' output shapes.
 Status CheckShapes(const Inference& said, const fbx_call& call) {
   if (!said.needed().empty()) return Invalid("infer requires the value of an input");
   for (uint32_t i = 0; i < call.output_count; ++i) {
@@ -129,7 +129,7 @@ Status Session::CallFinish(Opened& opened) {
   return call.Check(abi.finish(call.abi(), abi.user, opened.delegate->self(), opened.session));
 }
 
-// False: cancelled.
+// Returns false if cancelled.
 bool Session::Finish(Opened& opened) {
   const Status status = CallFinish(opened);
   if (status) return true;

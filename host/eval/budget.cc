@@ -16,9 +16,9 @@ namespace {
 constexpr size_t kAlwaysAllowed = size_t{64} << 20;
 
 thread_local MemoryBudget* current = nullptr;
-std::atomic<size_t> used_of_default = 0;  // by all budgets without a limit of their own
+std::atomic<size_t> used_of_default = 0;  // by all budgets without an explicit limit
 
-// Nothing: no such file, or "max".
+// Returns nothing for a missing file, or for "max".
 std::optional<size_t> ReadNumber(const std::string& path) {
   std::ifstream file(path);
   size_t value = 0;
@@ -61,7 +61,8 @@ std::string CgroupPath(const std::string& root, std::string_view controller) {
   return "/";
 }
 
-// What is left in a cgroup and in those around it. The kernel drops cached files before it refuses memory.
+// Returns the bytes left in a cgroup and in the cgroups around it. The kernel drops cached files before it
+// refuses memory.
 size_t LeftInCgroups(const std::string& mount, std::string path, const char* limit_file, const char* use_file,
                      const std::string& cached) {
   size_t left = SIZE_MAX;

@@ -75,7 +75,7 @@ class MemoryBudget {
   size_t LimitFor(size_t total) const;
   const size_t limit_;
   std::atomic<size_t> own_ = 0;
-  std::atomic<size_t>& used_;  // own_, or what all budgets without a limit of their own use
+  std::atomic<size_t>& used_;  // own_, or the use of all budgets without an explicit limit
 };
 
 // Memory that others allocate for a session: counted here, not allocated. It grows and never shrinks.

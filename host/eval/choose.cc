@@ -10,7 +10,7 @@
 namespace fusebox {
 namespace {
 
-// Why a kernel declined; nothing: it accepted.
+// Returns why a kernel declined, or nothing if it accepted.
 std::optional<std::string> Declines(const KernelRef& candidate, const fbx_node& node) {
   HostCall call(*candidate.plugin, &SerialServices());
   const InCall in(call, node);
@@ -33,6 +33,9 @@ std::unexpected<Error> NoKernel(const Registry& registry, const Function& functi
                                 fbx_op_kind kind, std::string_view op,
                                 const std::vector<std::string>& declined) {
   std::string message = fmt::format("no kernel for {}{}", op, OperandTypes(function, node));
+  if (kind == FBX_OP_CUSTOM && op.starts_with("Flex"))
+    return Unsupported(message +
+                       "; it is an op of TensorFlow: translate the file with `fusebox convert` first");
   if (!declined.empty()) message += fmt::format("; declined by {}", fmt::join(declined, "; "));
   if (const auto who = registry.WhoProvides(kind, op); !who.empty()) {
     message += fmt::format("; listed in the manifest of {}", fmt::join(who, ", "));

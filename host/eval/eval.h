@@ -173,6 +173,8 @@ struct FoldOptions {
 // Replaces pure nodes with constant operands by their values, and SHAPE/RANK of a known shape. Removes dead
 // pure nodes and frees intermediates. Returns the number of removed nodes.
 Result<int> Fold(Registry&, Module&, Function&, const FoldOptions& = {});
+// Replaces the last node by its values, if it is pure and its operands are constant; their memory stays.
+void FoldLast(Registry&, Module&, Function&);
 // Removes pure nodes whose results are not read, transitively.
 int RemoveDead(Function&);
 

@@ -11,7 +11,7 @@
 
 namespace fusebox {
 
-// The numbers that an op returns for these sizes of its symbols. Nothing: it rejects the sizes.
+// Returns the numbers that an op returns for these sizes of its symbols, or nothing if it rejects the sizes.
 using Sample = std::function<std::optional<std::vector<int64_t>>(std::span<const int64_t> sizes)>;
 inline constexpr int64_t kNoNumber = INT64_MIN;  // an unknown number
 
@@ -21,8 +21,8 @@ struct Fit {
   int64_t factor = 0, offset = 0;
 };
 
-// A fit for each number; nothing if the samples contradict every such form. Symbols that the op requires to
-// be equal count as one. Empty: the op runs at too few sizes.
+// Returns a fit for each number, or nothing for a number whose samples contradict every such form. Symbols
+// that the op requires to be equal count as one. Returns an empty list if the op runs at too few sizes.
 //
 // Samples range from 0 to huge sizes, so that clamping and rounding are detected. A number that never changes
 // is a constant only if the op is monotonic in its sizes, as inferred shapes are.

@@ -36,15 +36,22 @@ class Folder {
     int folded = 0;
     for (auto& node : function_.nodes) {
       if (!CheckCancelled()) break;
-      if (Info(node->op).effects != Effects::kPure || Has(node->op, kHost) || node->results.empty()) continue;
-      auto values = Value(*node);
-      if (!values || !Affordable(*node, *values)) continue;
-      Replace(*node, *std::move(values));
+      if (!FoldNode(*node)) continue;
+      ReleaseOperands(*node);
       node.reset();
       ++folded;
     }
     function_.Sweep();
     return folded;
+  }
+
+  // Makes the results of the node constant; false: it stays.
+  bool FoldNode(const Node& node) {
+    if (Info(node.op).effects != Effects::kPure || Has(node.op, kHost) || node.results.empty()) return false;
+    auto values = Value(node);
+    if (!values || !Affordable(node, *values)) return false;
+    Replace(node, *std::move(values));
+    return true;
   }
 
  private:
@@ -123,6 +130,9 @@ class Folder {
       value.type = std::move(values[i].type);
       value.data = std::move(values[i].data);
     }
+  }
+
+  void ReleaseOperands(const Node& node) {
     for (const ValueId id : node.operands) {
       // No readers left: frees the memory now, not in Compact().
       if (id == kNoValue || --reads_[static_cast<size_t>(id)] > 0) continue;
@@ -134,7 +144,7 @@ class Folder {
   Registry& registry_;
   const Module& module_;
   Function& function_;
-  const FoldOptions& options_;
+  const FoldOptions options_;
   std::vector<int> reads_;
   HostCalls calls_;
 };
@@ -145,6 +155,10 @@ Result<int> Fold(Registry& registry, Module& module, Function& function, const F
   function.Sweep();
   const int dead = RemoveDead(function);
   return dead + Folder(registry, module, function, options).Run();
+}
+
+void FoldLast(Registry& registry, Module& module, Function& function) {
+  if (Folder(registry, module, function, {}).FoldNode(*function.nodes.back())) function.nodes.pop_back();
 }
 
 int RemoveDead(Function& function) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int32_t kMostDims = 64;
 
-// What is wrong with a result that infer sets; empty: nothing.
+// Returns the mistake in a result that infer sets, or an empty string if there is none.
 std::string Mistake(size_t results, uint32_t result, fbx_dtype dtype, const int64_t* dims, int32_t rank) {
   if (result >= results) return fmt::format("result {}, but the op has {} results", result, results);
   if (dtype <= FBX_DTYPE_NONE || dtype > FBX_VARIANT)
@@ -118,14 +118,6 @@ Status CallInfer(const fbx_kernel& kernel, HostCall& call, const fbx_node& node,
   return {};
 }
 
-static bool Supports(const fbx_kernel* kernel, HostCall& call, const fbx_node& node) {
-  if (!FBX_HAS(kernel, supports)) return true;
-  const InCall in(call, node);
-  const fbx_status status = kernel->supports(call.abi(), kernel->user, &node);
-  call.TakeDiags();
-  return status == FBX_OK;
-}
-
 Result<Accepted> Accepted::Make(const fbx_kernel& kernel, HostCall& call, const fbx_node& node,
                                 Inference& inference) {
   FUSEBOX_TRY(CallInfer(kernel, call, node, inference));
@@ -146,9 +138,11 @@ Result<Accepted> Accepted::Declared(const fbx_kernel& kernel, HostCall& call, No
     if ((tensor.flags & (FBX_TENSOR_CONST | FBX_TENSOR_ABSENT)) == 0)
       view.operand(i).SetType({static_cast<DType>(tensor.dtype), Shape()});
   }
-  if (!Supports(&kernel, call, *view.abi())) return accepted;
-  if (auto by_constants = accept()) return by_constants;
-  return accepted;
+  const InCall in(call, *view.abi());
+  const bool supported = kernel.supports(call.abi(), kernel.user, view.abi()) == FBX_OK;
+  call.TakeDiags();
+  auto by_constants = accept();
+  return supported && by_constants ? by_constants : accepted;
 }
 
 Status Accepted::Init(void** instance) const {

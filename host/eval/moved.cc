@@ -55,7 +55,7 @@ Tensor Packed(const Tensor& wide) {
   return {{DType::kI4, wide.type.shape}, Buffer::Of<uint8_t>(out)};
 }
 
-// The node on elements of another type and without scales, in a function of its own.
+// A separate function with the node on elements of another type and without scales.
 struct Retyped {
   // Operands without data stay unknown.
   Retyped(const Function& f, const Node& node, DType dtype, std::span<const Tensor> operands) {
@@ -173,8 +173,8 @@ std::optional<Quant> ReadQuant(const Tensor& moved, const std::vector<Step>& ste
   return ReadLabels(by_value, moved.type.shape, steps, block_size);
 }
 
-// The operands with labels in place of data. What else has the data's type (a value that pads) has no scale
-// of its own.
+// Returns the operands with labels in place of data. Another operand of the data's type (a value that pads)
+// has no separate scale.
 Result<std::vector<Tensor>> LabeledOperands(const Function& f, const Node& node,
                                             const std::vector<size_t>& data, std::vector<Step>& steps) {
   std::vector<Tensor> out(node.operands.size());

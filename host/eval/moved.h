@@ -18,8 +18,8 @@ bool MovesElements(Op);
 // whole blocks.
 Status MoveQuant(Registry&, Function&, const Node&);
 
-// Whether a node moves elements that no kernel takes as they are: of 4 bits, or with a scale per channel or
-// block. They are moved as plain i8, and get their scales by MoveQuant.
+// Returns whether a node moves elements that no kernel supports as they are: elements of 4 bits, or with a
+// scale per channel or block. They are moved as plain i8, and MoveQuant sets their scales.
 bool MovesUnscaled(const Function&, const Node&);
 // Result types of such a node, and its results on constant operands.
 Result<std::vector<Type>> InferUnscaled(Registry&, const Function&, const Node&);

@@ -76,7 +76,7 @@ Size OpenSizes::Own(const Function& f, ValueId v, int64_t axis) {
   return it->second;
 }
 
-// Of broadcast sizes, 1 is dropped, and a larger number is the result.
+// Joins sizes by broadcasting: 1 is dropped, and a larger number is the result.
 Size OpenSizes::Join(const Sizes& sizes) {
   std::set<Size> open;
   for (const Size& size : sizes) {

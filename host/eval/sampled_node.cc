@@ -19,7 +19,7 @@ std::vector<int64_t> At(const Sizes& all, std::span<const int64_t> sizes) {
   return out;
 }
 
-// Whether a kernel cannot distinguish the tensors: without data, or with data if they are constant.
+// Returns whether a kernel cannot distinguish the tensors: without data, or with data if they are constant.
 bool AreAlike(const Function& f, ValueId a, const Function& g, ValueId b) {
   if (a == kNoValue || b == kNoValue) return a == b;
   const Value &x = f.value(a), &y = g.value(b);

@@ -34,12 +34,12 @@ struct BuilderFunctions {
 
   static fbx_value Operand(const fbx_builder* b, uint32_t index) {
     Transaction& t = Self(b);
-    if (index >= t.function_->inputs.size()) {
+    if (index >= t.operands_.size()) {
       t.Refuse("operand " + std::to_string(index) + " does not exist");
       return FBX_NO_VALUE;
     }
-    const ValueId v = t.function_->inputs[index];
-    return t.function_->value(v).type.dtype == DType::kNone ? FBX_NO_VALUE : t.Add(v);
+    const ValueId v = t.operands_[index];
+    return v == kNoValue || t.function_->value(v).type.dtype == DType::kNone ? FBX_NO_VALUE : t.Add(v);
   }
 
   static Result<Tensor> Copy(const fbx_tensor* from) {
@@ -75,11 +75,13 @@ struct BuilderFunctions {
       t.Refuse("a constant of type " + ToString(type) + " does not fit into memory");
       return FBX_NO_VALUE;
     }
-    // Placeholder data until Finish copies what the rule wrote. Values must not be read earlier.
+    // Until Finish copies what the rule wrote.
+    std::byte* const bytes_of_rule = memory.get();
     const ValueId v = t.function_->AddConst(
-        type, Buffer(std::shared_ptr<const void>(memory.get(), [](const void*) {}), {memory.get(), *bytes}));
-    t.constant_of_.emplace_back(v, t.constants_.size());
-    *data = t.constants_.emplace_back(std::move(memory)).get();
+        type,
+        Buffer(std::shared_ptr<const void>(bytes_of_rule, [](const void*) {}), {bytes_of_rule, *bytes}));
+    t.filled_.push_back({v, std::move(memory), *bytes});
+    *data = bytes_of_rule;
     return t.Add(v);
   }
 
@@ -254,8 +256,10 @@ struct BuilderFunctions {
     Transaction& t = Self(b);
     const auto id = static_cast<ValueId>(v);
     const auto fits = [&] {
-      return t.KnownValue(v) && (IsPendingResult(t, v) || t.function_->value(id).is_const() ||
-                                 t.function_->value(id).is_variable);
+      if (!t.KnownValue(v)) return false;
+      const Value& value = t.function_->value(id);
+      const bool added = value.is_const() && std::ranges::find(t.operands_, id) == t.operands_.end();
+      return IsPendingResult(t, v) || added || value.is_variable;
     };
     if (!fits()) return t.Refuse("scales are of a constant, a variable, or a result of the last node only");
     auto quant = FromAbi(from);
@@ -263,7 +267,8 @@ struct BuilderFunctions {
     Value& value = t.function_->value(id);
     value.quant = *std::move(quant);
     if (value.type.dtype != DType::kNone) return;
-    // Kernels decline a result with scales and without a type, so it has that of the first quantized operand.
+    // Kernels decline a result with scales and without a type, so it gets the type of the first quantized
+    // operand.
     for (const ValueId operand : t.pending_->operands) {
       if (operand == kNoValue || !t.function_->value(operand).quant) continue;
       value.type.dtype = t.function_->value(operand).type.dtype;

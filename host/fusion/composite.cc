@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/fusion/composite.h"
 
+#include <cctype>
+
 #include "host/fusion/fusion.h"
 
 namespace fusebox {
@@ -50,6 +52,26 @@ bool IsPlaceholder(const Module&, const Function& body) {
   for (ValueId v : body.inputs)
     if (!uses.readers(v).empty()) return false;
   return !body.inputs.empty();
+}
+
+std::string_view WithoutUuid(std::string_view composite) {
+  constexpr std::string_view kForm = "_xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  if (composite.size() <= kForm.size()) return composite;
+  const std::string_view end = composite.substr(composite.size() - kForm.size());
+  for (size_t i = 0; i < kForm.size(); ++i) {
+    const bool fits =
+        kForm[i] == 'x' ? std::isxdigit(static_cast<unsigned char>(end[i])) != 0 : end[i] == kForm[i];
+    if (!fits) return composite;
+  }
+  return composite.substr(0, composite.size() - kForm.size());
+}
+
+std::string SiteText(const SiteReport& site) {
+  std::string_view place = site.location.empty() ? site.function : site.location;
+  for (const std::string_view call : {"/StatefulPartitionedCall", "/PartitionedCall"}) {
+    if (place.ends_with(call)) place.remove_suffix(call.size());
+  }
+  return std::string(place) + ": " + std::string(WithoutUuid(site.composite));
 }
 
 }  // namespace fusebox

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "host/eval/moved.h"
 #include "host/fusion/site.h"
 
 namespace fusebox {
@@ -74,10 +73,7 @@ class Replacement {
   Replacement(const ManifestRule& rule, Registry& registry, const Function& caller, const Node& composite)
       : rule_(rule), registry_(registry), caller_(caller), composite_(composite) {
     function_ = &module_->Add("replacement");
-    for (const ValueId v : composite.operands) {
-      const ValueId input = function_->AddInput(v == kNoValue ? Type{} : caller.value(v).type);
-      if (v != kNoValue) function_->value(input).quant = caller.value(v).quant;
-    }
+    given_ = AddOperands(*function_, caller, composite);
   }
 
   Result<std::unique_ptr<Module>> Build() {
@@ -124,24 +120,17 @@ class Replacement {
   }
 
   Result<std::vector<ValueId>> Operands() {
-    const auto given = [&](size_t i) {
-      return composite_.operands[i] == kNoValue ? kNoValue : function_->inputs[i];
-    };
+    if (!rule_.rewrite->operands) return given_;
     std::vector<ValueId> operands;
-    if (!rule_.rewrite->operands) {
-      for (size_t i = 0; i < composite_.operands.size(); ++i) operands.push_back(given(i));
-      return operands;
-    }
     for (const Operand& operand : *rule_.rewrite->operands) {
-      operands.push_back(operand.from < 0 ? kNoValue : given(static_cast<size_t>(operand.from)));
+      operands.push_back(operand.from < 0 ? kNoValue : given_[static_cast<size_t>(operand.from)]);
       if (operand.permutation.empty()) continue;
       const std::vector<int32_t> order(operand.permutation.begin(), operand.permutation.end());
       const ValueId permutation = function_->AddConst<int32_t>(
           DType::kI32, {static_cast<int64_t>(order.size())}, order, "permutation");
-      Node& transpose = function_->AddNode(Op::kTranspose, {operands.back(), permutation}, {Type{}});
-      FUSEBOX_TRY(InferNode(registry_, *module_, *function_, transpose));
-      FUSEBOX_TRY(MoveQuant(registry_, *function_, transpose));
-      operands.back() = transpose.results[0];
+      operands.back() =
+          function_->AddNode(Op::kTranspose, {operands.back(), permutation}, {Type{}}).results[0];
+      FUSEBOX_TRY(InferAndFold(registry_, *module_, *function_));
     }
     return operands;
   }
@@ -161,6 +150,7 @@ class Replacement {
   const Node& composite_;
   std::unique_ptr<Module> module_ = std::make_unique<Module>();
   Function* function_;
+  std::vector<ValueId> given_;  // the composite's operands
 };
 
 }  // namespace

@@ -9,8 +9,8 @@
 namespace fusebox {
 
 // Builds the replacement as the one function of a module: the op, and a TRANSPOSE for each transposed
-// operand. The op's kernel infers the result types; for a custom op without kernel they are those of the
-// composite. Null: the rule does not apply or failed; `report` has outcome and reasons. Otherwise the outcome
+// operand. The op's kernel infers the result types; a custom op without kernel has the composite's types.
+// Returns null if the rule does not apply or failed; `report` has outcome and reasons. Otherwise the outcome
 // is kFused.
 std::unique_ptr<Module> RewriteAsDeclared(const ManifestRule& rule, Registry& registry,
                                           const Function& caller, const Node& composite, RuleReport& report);

@@ -58,6 +58,10 @@ std::unique_ptr<Module> RunRule(const RuleRef& ref, Registry& registry, const Mo
   return transaction.Take();
 }
 
+std::string IdOf(const RuleRef& ref) {
+  return ref.declared ? ref.declared->id : std::string(FromAbi(ref.rule->id));
+}
+
 fbx_tolerance ToleranceOf(const RuleRef& ref) {
   if (ref.declared) return ref.declared->rewrite->tolerance;
   return ref.rule->tolerance ? *ref.rule->tolerance : fbx_tolerance{};
@@ -69,9 +73,9 @@ std::unique_ptr<Module> ToCustomOp(const Function& caller, const Node& node) {
   auto module = std::make_unique<Module>();
   Function& f = module->Add("replacement");
   std::vector<Type> types;
-  for (ValueId v : node.operands) f.AddInput(v == kNoValue ? Type{} : caller.value(v).type);
+  std::vector<ValueId> operands = AddOperands(f, caller, node);
   for (ValueId v : node.results) types.push_back(v == kNoValue ? Type{} : caller.value(v).type);
-  Node& op = f.AddNode(Op::kCustom, f.inputs, types, node.attrs);
+  Node& op = f.AddNode(Op::kCustom, std::move(operands), types, node.attrs);
   op.name = node.name;
   op.version = 1;
   op.attrs.Erase(kFusableAttr);
@@ -135,7 +139,8 @@ class Fuser {
   }
 
  private:
-  // Number of nodes that replaced the composite (0 if results are operands); nothing: the body stays.
+  // Returns the number of nodes that replaced the composite (0 if results are operands), or nothing if the
+  // body stays.
   Result<std::optional<size_t>> Site(Function& caller, size_t index) {
     const Node& node = *caller.nodes[index];
     SiteReport report{.function = caller.name, .location = node.location.name, .composite = node.name};
@@ -153,8 +158,7 @@ class Fuser {
           report);
     }
     for (const RuleRef& ref : *rules) {
-      RuleReport said{ref.declared ? ref.declared->id : std::string(FromAbi(ref.rule->id)), ref.manifest->id,
-                      ref.manifest->version};
+      RuleReport said{IdOf(ref), ref.manifest->id, ref.manifest->version};
       auto replacement = ref.declared ? RewriteAsDeclared(*ref.declared, registry_, caller, node, said)
                                       : RunRule(ref, registry_, module_, caller, node, said);
       const fbx_tolerance tolerance = ToleranceOf(ref);
@@ -237,8 +241,8 @@ class Fuser {
     return added;
   }
 
-  // Whether the reason that a site stays is reported elsewhere, or of no interest: an internal composite of
-  // the converter.
+  // Returns whether the reason that a site stays is reported elsewhere, or is of no interest because the
+  // composite is internal to the converter.
   bool IsReported(const SiteReport& site) const {
     using enum RuleReport::Outcome;
     const auto failed = [](const RuleReport& r) { return r.outcome == kError || r.outcome == kDiffers; };
@@ -266,7 +270,6 @@ class Fuser {
     if (!scratch) return std::nullopt;
     const Node& node = *caller.nodes[index];
     Function& replacement = *scratch->functions[0];
-    BindConstants(replacement, caller, node);
     Status runs;
     if (auto folded = Fold(registry_, *scratch, replacement); !folded) runs = std::unexpected(folded.error());
     if (runs) runs = CheckKernels(registry_, replacement, options_.kernels_elsewhere);
@@ -326,6 +329,15 @@ std::string_view Name(RuleReport::Outcome outcome) {
     case RuleReport::Outcome::kDiffers: return "differs from its body";
   }
   return "?";
+}
+
+fbx_tolerance ToleranceOf(Registry& registry, const Node& fused) {
+  if (!fused.fused) return {};
+  const auto rules = registry.RulesFor(fused.fused->composite, 0, fused.attrs);
+  if (!rules) return {};
+  for (const RuleRef& ref : *rules)
+    if (ref.manifest->id == fused.fused->plugin && IdOf(ref) == fused.fused->rule) return ToleranceOf(ref);
+  return {};
 }
 
 Result<std::vector<SiteReport>> Fuse(Module& module, Registry& registry, const FusionOptions& options) {

@@ -39,6 +39,11 @@ struct SiteReport {
   std::vector<std::string> emitted;  // ops that replaced it, after folding
 };
 
+// The site for people: "sequential/lstm: lstm" for the call sequential/lstm/PartitionedCall of lstm_<UUID>.
+std::string SiteText(const SiteReport&);
+// "lstm" for lstm_6dea2437-f386-4831-a4a3-afc1c63539c6, a name that Keras makes.
+std::string_view WithoutUuid(std::string_view composite);
+
 // A fused site before it is applied, for verification. Operands that are constant at the site are in
 // `constants`.
 struct Candidate {
@@ -73,6 +78,9 @@ struct FusionOptions {
 
 // Fuses every composite of `module` that has a matching rule. Fails only if the module itself is invalid.
 Result<std::vector<SiteReport>> Fuse(Module& module, Registry&, const FusionOptions& = {});
+
+// The tolerance of the rule that made a fused op. Zeros: it declares none, or is not found.
+fbx_tolerance ToleranceOf(Registry&, const Node& fused);
 
 // True if the body ignores all its inputs.
 bool IsPlaceholder(const Module&, const Function& body);

@@ -61,7 +61,7 @@ class BodyInliner {
   }
 
  private:
-  // Null: the node stays.
+  // Returns null if the node stays.
   const Function* BodyOf(const Function& caller, const Node& node) {
     if (!node.is(Op::kStablehloComposite)) return nullptr;
     const auto found = functions_.find(node.body);

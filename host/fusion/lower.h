@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What remains of composites and of ops with bodies after fusion becomes nodes that kernels and delegates
-// run.
+// Lowers composites and ops with bodies that remain after fusion to nodes that kernels and delegates run.
 #pragma once
 
 #include <string>

@@ -11,7 +11,8 @@
 namespace fusebox {
 namespace {
 
-// The name in the options of REDUCE_WINDOW, of which most are those of ops; nothing: it has none.
+// Returns the op's name in the options of REDUCE_WINDOW, which are mostly op names, or nothing if it has
+// none.
 std::optional<std::string> ReductionOf(Op op) {
   std::string_view name = Name(op);
   for (const std::string_view prefix : {"STABLEHLO_", "LOGICAL_"})
@@ -26,7 +27,7 @@ std::optional<std::string> ReductionOf(Op op) {
 constexpr std::string_view kOtherBody =
     "its body is not one of add, multiply, minimum, maximum, and, or of its two inputs";
 
-// What a body of two inputs computes; "UPDATE": its second input.
+// Returns the function that a body of two inputs computes; "UPDATE" is its second input.
 std::optional<std::string> FunctionOf(const Function& body) {
   if (body.inputs.size() != 2 || body.outputs.size() != 1) return std::nullopt;
   if (body.outputs[0] == body.inputs[1]) return "UPDATE";

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "host/eval/eval.h"
+#include "host/eval/moved.h"
 #include "host/tflite/tflite.h"
 
 namespace fusebox {
@@ -32,15 +33,44 @@ Status CheckVariables(const Function& replacement) {
   return {};
 }
 
-void BindConstants(Function& replacement, const Function& caller, const Node& composite) {
-  for (size_t i = 0; i < composite.operands.size(); ++i) {
-    const ValueId v = composite.operands[i];
-    if (v == kNoValue || !caller.value(v).is_const()) continue;
-    const Value& constant = caller.value(v);
-    const ValueId bound = replacement.AddConst(constant.type, constant.data, constant.name);
-    replacement.value(bound).quant = constant.quant;
-    replacement.ReplaceUses(replacement.inputs[i], bound);
+namespace {
+
+ValueId AddConstant(Function& to, const Value& constant) {
+  const ValueId bound = to.AddConst(constant.type, constant.data, constant.name);
+  to.value(bound).quant = constant.quant;
+  return bound;
+}
+
+}  // namespace
+
+std::vector<ValueId> AddOperands(Function& replacement, const Function& caller, const Node& composite) {
+  std::vector<ValueId> operands;
+  for (const ValueId v : composite.operands) {
+    const ValueId input = v == kNoValue ? replacement.AddInput(Type{})
+                                        : replacement.AddInput(caller.value(v).type, caller.value(v).name);
+    if (v != kNoValue) replacement.value(input).quant = caller.value(v).quant;
+    operands.push_back(v == kNoValue ? kNoValue : input);
   }
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (operands[i] != kNoValue && caller.value(composite.operands[i]).is_const())
+      operands[i] = AddConstant(replacement, caller.value(composite.operands[i]));
+  return operands;
+}
+
+void BindConstants(Function& body, const Function& caller, const Node& composite) {
+  for (size_t i = 0; i < composite.operands.size() && i < body.inputs.size(); ++i) {
+    const ValueId v = composite.operands[i];
+    if (v != kNoValue && caller.value(v).is_const())
+      body.ReplaceUses(body.inputs[i], AddConstant(body, caller.value(v)));
+  }
+}
+
+Status InferAndFold(Registry& registry, Module& module, Function& function) {
+  const Node& node = *function.nodes.back();
+  FUSEBOX_TRY(InferNode(registry, module, function, node));
+  FUSEBOX_TRY(MoveQuant(registry, function, node).At([&] { return Describe(function, node); }));
+  FoldLast(registry, module, function);
+  return {};
 }
 
 std::vector<Tensor> ConstantsOf(const Function& caller, const Node& composite) {
@@ -142,12 +172,7 @@ void KeepBody(Module& module, const Function& caller, const Node& composite, Fun
     return;
   }
   const auto bound = Clone(*body, body->name);
-  for (size_t i = 0; i < composite.operands.size() && i < bound->inputs.size(); ++i) {
-    const ValueId v = composite.operands[i];
-    if (v == kNoValue || !caller.value(v).is_const()) continue;
-    bound->ReplaceUses(bound->inputs[i],
-                       bound->AddConst(caller.value(v).type, caller.value(v).data, caller.value(v).name));
-  }
+  BindConstants(*bound, caller, composite);
   std::string why;
   auto kept = ShapeBody(*bound, module.UniqueName("body." + composite.name), replacement, node, why);
   if (!kept) {

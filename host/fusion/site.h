@@ -17,8 +17,14 @@ Status CompleteOptions(Registry&, Node&);
 Status CheckKernels(Registry&, const Function& replacement, bool kernels_elsewhere);
 // Checks that variables start as zero, as a .tflite file stores them.
 Status CheckVariables(const Function& replacement);
-// Makes operands that are constant at the site constants of the replacement, so that it folds.
-void BindConstants(Function& replacement, const Function& caller, const Node& composite);
+// Adds an input for each operand of the composite. Returns the values that stand for the operands: the
+// inputs, constants for operands that are constant at the site, kNoValue for absent ones.
+std::vector<ValueId> AddOperands(Function& replacement, const Function& caller, const Node& composite);
+// Makes inputs of the body whose operands are constant at the site constants.
+void BindConstants(Function& body, const Function& caller, const Node& composite);
+// Infers the results of the last node. If it is pure and its operands are constant, its results become
+// constants and it is removed.
+Status InferAndFold(Registry&, Module&, Function&);
 std::vector<Tensor> ConstantsOf(const Function& caller, const Node& composite);
 std::vector<bool> UsedResults(const Function& caller, const Node& composite);
 // Sets the provenance of the rule, and the location of the composite, on every op of the replacement that

@@ -2,6 +2,8 @@
 #include "host/fusion/transaction.h"
 
 #include <algorithm>
+#include <functional>
+#include <string_view>
 
 #include "host/eval/eval.h"
 #include "host/eval/moved.h"
@@ -11,7 +13,7 @@
 namespace fusebox {
 namespace {
 
-// Whether kernels may decline a node because nobody has set its results' scales yet.
+// Returns whether kernels may decline a node because the scales of its results are not set yet.
 bool LacksScales(const Function& f, const Node& node) {
   if (MovesElements(node.op)) return false;
   const auto quantized = [&](ValueId v) {
@@ -38,14 +40,7 @@ bool SameScales(const Quant& a, const Quant& b) {
 Transaction::Transaction(Registry& registry, const Function& caller, const Node& composite)
     : registry_(registry), module_(std::make_unique<Module>()) {
   function_ = &module_->Add("replacement");
-  for (ValueId v : composite.operands) {
-    if (v == kNoValue) {
-      function_->AddInput(Type{});
-      continue;
-    }
-    const Value& value = caller.value(v);
-    function_->value(function_->AddInput(value.type, value.name)).quant = value.quant;
-  }
+  operands_ = AddOperands(*function_, caller, composite);
   for (ValueId v : composite.results) {
     result_types_.push_back(v == kNoValue ? Type{} : caller.value(v).type);
     result_quants_.push_back(v == kNoValue ? nullptr : caller.value(v).quant);
@@ -82,7 +77,7 @@ Status Transaction::Flush() {
   pending_ = nullptr;
   Status sound = CompleteOptions(registry_, node);
   if (sound) {
-    sound = Infer(node);
+    sound = InferLast();
     if (!sound && LacksScales(*function_, node)) {
       unscaled_.push_back(&node);
       return {};
@@ -97,11 +92,34 @@ Status Transaction::Infer(const Node& node) {
   return MoveQuant(registry_, *function_, node).At([&] { return Describe(*function_, node); });
 }
 
+size_t Transaction::Filled::Hash() const {
+  return std::hash<std::string_view>()({reinterpret_cast<const char*>(memory.get()), bytes});
+}
+
+Status Transaction::InferLast() {
+  const ValueIds operands = function_->nodes.back()->operands;
+  const size_t nodes = function_->nodes.size();
+  FUSEBOX_TRY(InferAndFold(registry_, *module_, *function_));
+  if (function_->nodes.size() == nodes) return {};
+  for (Filled& constant : filled_)
+    if (std::ranges::find(operands, constant.value) != operands.end()) constant.read = constant.Hash();
+  return {};
+}
+
+Status Transaction::FinishConstants() {
+  for (const Filled& constant : filled_) {
+    if (constant.read && *constant.read != constant.Hash())
+      return Invalid("a constant changed after an op of constants had read it; fill it before");
+    function_->value(constant.value).data = Buffer::Copy({constant.memory.get(), constant.bytes});
+  }
+  return {};
+}
+
 fbx_value Transaction::Add(ValueId id) {
   return failure_.empty() ? static_cast<fbx_value>(id) : FBX_NO_VALUE;
 }
 
-// Finish knows their scales, and so what zero is.
+// Runs in Finish, when variables have their scales: the bytes of zero depend on them.
 Status Transaction::CheckVariables() {
   for (ValueId v = 0; v < function_->value_count(); ++v) {
     Value& value = function_->value(v);
@@ -129,11 +147,7 @@ std::string Transaction::Refused() {
 Status Transaction::Finish() {
   if (const std::string refused = Refused(); !refused.empty()) return Invalid(refused);
   FUSEBOX_TRY(CheckVariables());
-  for (auto& [value, index] : constant_of_) {
-    Value& v = function_->value(value);
-    const size_t bytes = *ByteSize(v.type);
-    v.data = Buffer::Copy({constants_[index].get(), bytes});
-  }
+  FUSEBOX_TRY(FinishConstants());
   for (size_t i = 0; i < results_.size(); ++i) {
     if (results_[i] == kNoValue) return Invalid("result " + std::to_string(i) + " was not set");
     Value& result = function_->value(results_[i]);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,8 @@ class Transaction {
   Status Infer(const Node&);
   fbx_value Add(ValueId id);
   void Refuse(std::string why);
+  Status InferLast();
+  Status FinishConstants();
   Status CheckVariables();  // drops initial values that are zero
   bool KnownValue(fbx_value v) const { return v < static_cast<fbx_value>(function_->value_count()); }
   Node* Last();
@@ -47,6 +50,7 @@ class Transaction {
   Registry& registry_;
   std::unique_ptr<Module> module_;
   Function* function_;
+  std::vector<ValueId> operands_;
   std::vector<Type> result_types_;
   std::vector<std::shared_ptr<const Quant>> result_quants_;
   std::vector<ValueId> results_;
@@ -57,8 +61,15 @@ class Transaction {
   std::string failure_;  // the first one
   bool no_memory_ = false;
   std::vector<std::unique_ptr<TensorView>> shown_;
-  std::vector<std::unique_ptr<std::byte[]>> constants_;
-  std::vector<std::pair<ValueId, size_t>> constant_of_;  // value, index into constants_
+  // A constant that the rule fills.
+  struct Filled {
+    ValueId value;
+    std::unique_ptr<std::byte[]> memory;
+    size_t bytes;
+    std::optional<size_t> read = {};  // hash of the contents that folding has read
+    size_t Hash() const;
+  };
+  std::vector<Filled> filled_;
   Table table_;
 };
 

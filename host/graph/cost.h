@@ -12,8 +12,9 @@ namespace fusebox {
 // The number of terms in the sum for one element of the node's result. Unknown dims count as 1.
 int64_t Terms(const Function&, const Node&);
 
-// Arithmetic operations of one run: a multiplication and an addition per term of a product, one per element
-// for others, none for ops that move data. Empty: a dim is unknown, or it is a custom op.
+// Returns the arithmetic operations of one run: a multiplication and an addition per term of a product, one
+// per element for others, none for ops that move data. Returns nothing if a dim is unknown, or for a custom
+// op.
 std::optional<uint64_t> ArithmeticOps(const Function&, const Node&);
 
 }  // namespace fusebox

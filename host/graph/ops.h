@@ -40,7 +40,7 @@ enum Trait : uint32_t {
 enum class Quantizes : uint8_t {
   kNone,      // no 8-bit form
   kWeighted,  // product with weights, 32-bit bias
-  kOwn,       // a scale of its own
+  kOwn,       // a separate scale
   kSame,      // the scale of the data operand
   kJoin,      // one scale for operands and result
   kLstm,      // an integer LSTM, calibrated inside

@@ -259,7 +259,7 @@ class Verifier {
   std::vector<const Node*> taken_by_;  // only for writable graphs
 };
 
-// Sorts the names. Null: no duplicates.
+// Sorts the names and returns a duplicate, or null if there is none.
 const std::string_view* FindTwice(std::vector<std::string_view>& names) {
   std::ranges::sort(names);
   const auto found = std::ranges::adjacent_find(names);

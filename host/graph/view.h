@@ -58,7 +58,8 @@ class FileViews {
   std::pair<const void*, const fbx_file*> last_ = {};  // by owner: usually one file per model
 };
 
-// A custom op's option bytes: those of the file, else its map, written to `written`. Borrowed from either.
+// Returns a custom op's option bytes: the file's bytes, else its map, written to `written`. Borrowed from
+// either.
 std::string_view OptionBytes(const Node&, std::string& written);
 
 // One node with its tensors. The owner may edit flags and data of the tensors between calls.

@@ -35,7 +35,7 @@ class Lifetimes {
     }
   }
 
-  // Those that live together with `request`, which is short.
+  // Finds the requests that live together with `request`, which is short.
   void Find(const Request& request, std::vector<const Request*>& met) const {
     for (const Request* other : long_) {
       if (other->first <= request.last && request.first <= other->last) met.push_back(other);

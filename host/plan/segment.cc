@@ -191,7 +191,7 @@ class SegmentPlanner {
     segment_->places.push_back({Place::kArena, id, type, bytes, requests_.size() - 1, {}});
   }
 
-  // Whether a kernel may write its result over an operand in the memory of a variable.
+  // Places the result in the memory of a variable if its kernel may write it over an operand there.
   bool UpdatesVariable(size_t index, const Type& type, size_t bytes) {
     const auto [read, operand] = variables_.UpdatedBy(index);
     if (operand == kNoValue) return false;

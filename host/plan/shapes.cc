@@ -23,7 +23,7 @@ std::vector<Type> Unknown(const std::vector<Type>& types) {
   return unknown;
 }
 
-// Whether a value has its declared shape.
+// Returns whether a value has its declared shape.
 bool Fits(const fbx_tensor& tensor, const Shape& declared) {
   if (!declared.ranked() || tensor.rank < 0) return true;
   if (tensor.rank != declared.rank()) return false;

@@ -80,7 +80,7 @@ bool VariableUses::IsAssigned(ValueId id, const Name& variable) const {
   });
 }
 
-// Whether the node reads or assigns the variable, other than one of these values to it.
+// Returns whether the node reads or assigns the variable, other than by assigning one of these values to it.
 bool VariableUses::IsTouched(size_t index, const Name& variable, const std::vector<ValueId>& values) {
   const Node& node = *code_.function->nodes[index];
   if (UsesVariable(node)) {

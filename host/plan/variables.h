@@ -13,18 +13,18 @@
 
 namespace fusebox::plan {
 
-// Whether the node's first result may share memory with an operand.
+// Returns whether the node's first result may share memory with an operand.
 bool IsInPlace(const Code&, size_t node);
 
 class VariableUses {
  public:
   explicit VariableUses(const Code&);
 
-  // Whether the result of a READ_VARIABLE may be the variable's memory: until its last use, and that of what
-  // is computed in place from it, nothing else reads or assigns the variable.
+  // Returns whether the result of a READ_VARIABLE may be the variable's memory: nothing else reads or assigns
+  // the variable until the last use of the result, and of values computed in place from it.
   bool MayShow(size_t read) const { return shown_.contains(read); }
-  // The READ_VARIABLE and the operand that this node may overwrite, since its result, or what is computed in
-  // place from that, is assigned to the same variable. kNoValue: none.
+  // Returns the READ_VARIABLE and the operand that this node may overwrite, because its result, or a value
+  // computed in place from it, is assigned to the same variable. The operand is kNoValue if there is none.
   std::pair<size_t, ValueId> UpdatedBy(size_t node) const;
 
  private:

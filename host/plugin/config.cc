@@ -65,11 +65,8 @@ Result<std::vector<Config::Delegate>> ReadDelegates(const Document& document) {
 }
 
 Result<Config> ReadConfig(const std::string& path) {
-  FUSEBOX_ASSIGN(const Document document, ReadConfigDocument(path));
-  Config config;
-  config.path = path;
-  FUSEBOX_TRY(ReadInto(document, config));
-  return config;
+  FUSEBOX_ASSIGN(std::string text, ReadShortFile(path));
+  return ParseConfig(path, std::move(text), {.path = path});
 }
 
 Result<Config> ParseConfig(const std::string& name, std::string json, Config config) {

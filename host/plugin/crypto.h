@@ -15,8 +15,8 @@ namespace fusebox {
 std::string Hexadecimal(std::span<const std::byte> bytes);
 // In hexadecimal.
 Result<std::string> Sha256(std::span<const std::byte> bytes);
-// Whether `signature` (64 bytes) is that of the message. `key`: the Base64 line of a PEM file with an Ed25519
-// public key.
+// Returns whether `signature` (64 bytes) signs the message. `key`: the Base64 line of a PEM file with an
+// Ed25519 public key.
 Result<bool> VerifySignature(std::string_view key, std::string_view message, std::string_view signature);
 
 }  // namespace fusebox

@@ -36,7 +36,8 @@ Result<Document> CheckedDocument(Document document, const JsonSchema& schema) {
   return document;
 }
 
-// The version of a manifest that this host is too old for; empty: it is not, or it is not a version.
+// Returns the version of a manifest that this host is too old for, or an empty string if it is not, or if it
+// is no version.
 std::string NewerVersion(const nlohmann::json& manifest) {
   if (!manifest.is_object() || !manifest.contains("manifest_version")) return {};
   const nlohmann::json& version = manifest["manifest_version"];
@@ -70,11 +71,6 @@ Result<Document> ParseManifestDocument(std::string name, std::string text) {
 Result<Document> ParseConfigDocument(std::string name, std::string text) {
   static const JsonSchema schema = OwnSchema(fusebox_schema_config_1);
   return ParseDocument(std::move(name), std::move(text), schema);
-}
-
-Result<Document> ReadConfigDocument(const std::string& path) {
-  FUSEBOX_ASSIGN(std::string text, ReadTextFile(path));
-  return ParseConfigDocument(path, std::move(text));
 }
 
 Result<Document> ParseDocument(std::string name, std::string text, const JsonSchema& schema) {

@@ -56,9 +56,9 @@ struct Registry::Impl final : Broker {
   std::vector<Plugin*> Providers(std::string_view id);
   std::string WhyNot(std::string_view id);
   void WarnOfUnknownIds();
-  // The options_schema of a custom op; null: none.
+  // Returns the options_schema of a custom op, or null if it has none.
   const OpSchema* SchemaOf(const Registry& registry, const Node& node);
-  // The first usable plugin whose manifest lists the delegate; null: none.
+  // Returns the first usable plugin whose manifest lists the delegate, or null if there is none.
   Plugin* FindDelegate(std::string_view name);
   const Plugin* FindDelegate(std::string_view name) const {
     return const_cast<Impl*>(this)->FindDelegate(name);
@@ -72,7 +72,8 @@ struct Registry::Impl final : Broker {
   std::vector<std::string> DelegateNames() const;
   std::vector<Config::Delegate> DefaultDelegates() const;
   const std::vector<KernelRef>& AllKernels(fbx_op_kind kind, std::string_view op);
-  // The config.prefer list for an op or composite name, or for its longest prefix*; null: none.
+  // Returns the config.prefer list for an op or composite name, or for its longest prefix*, or null if there
+  // is none.
   const std::vector<std::string>* Preferred(std::string_view name) const;
 
   Config config;
@@ -85,7 +86,7 @@ struct Registry::Impl final : Broker {
   using KernelsByOp = std::unordered_map<std::string, std::vector<KernelRef>, TextHash, std::equal_to<>>;
   std::map<fbx_op_kind, KernelsByOp> kernels;
   std::deque<std::map<fbx_op_kind, KernelsByOp>> retired;  // lists from before Add; callers may have them
-  // Of custom ops, by name, best first.
+  // Schemas of custom ops, by name, best first.
   std::unordered_map<std::string, std::vector<OpSchema>, TextHash, std::equal_to<>> op_schemas;
   std::unordered_map<std::string, JsonSchema> delegate_schemas;
 };

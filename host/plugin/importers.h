@@ -20,7 +20,7 @@ struct Importer {
 // The importers of a manifest, in its order. They are read from its text, since only conversions need them.
 std::vector<Importer> ImportersOf(const Manifest& manifest);
 
-// What the JSON Schema of manifests does not check: names, conditions, types. `list` is at
+// Checks what the JSON Schema of manifests does not check: names, conditions, types. `list` is at
 // /provides/importers.
 Status CheckImporters(const Document& document, const nlohmann::json& list);
 
@@ -28,8 +28,8 @@ Status CheckImporters(const Document& document, const nlohmann::json& list);
 class Importers {
  public:
   explicit Importers(const Registry& registry);
-  // The importer of one of these names of a class, the first name first; null: none. Error: two plugins have
-  // one and `prefer` names neither of them.
+  // Returns the importer of one of these names of a class, the first name first, or null if there is none.
+  // Error: two plugins have one and `prefer` names neither of them.
   Result<const Importer*> Find(const std::vector<std::string>& names) const;
   // Plugins with an importer that are not usable, for messages: "com.acme.layers (denied: ...)".
   std::vector<std::string> Unusable(const std::vector<std::string>& names) const;
@@ -47,7 +47,7 @@ class Importers {
 // `value` with {"from": KEY} replaced by values of the configuration. Error: a key that is not there, or a
 // product or quotient that is no integer.
 Result<nlohmann::json> WithConfig(const nlohmann::json& value, const nlohmann::json& config);
-// Whether the entry exists for this configuration: its member "when" holds, or it has none.
+// Returns whether the entry exists for this configuration: its member "when" holds, or it has none.
 bool Exists(const nlohmann::json& entry, const nlohmann::json& config);
 
 }  // namespace fusebox

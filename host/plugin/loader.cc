@@ -26,7 +26,7 @@ std::string SystemMessage(const std::exception& error) {
   return std::string(rest.substr(0, rest.rfind(')')));
 }
 
-// What to do about an error of dlopen or dlsym.
+// Returns what to do about an error of dlopen or dlsym.
 std::string Remedy(const std::string& path, const std::string& why) {
   const std::string machine = ForeignMachine(path);
   if (!machine.empty()) return " (the library is for " + machine + "); use a build of it for this machine";
@@ -56,17 +56,20 @@ std::string SanitizerNames(uint32_t flags) {
 
 namespace {
 
-// Opens `file`, with `path` in messages, unless a library is open under the key.
+// Opens `file`, with `path` in messages, unless a library is open under the key. Of a plugin: its entry.
 Result<const fbx_entry*> OpenFile(const std::string& path, const std::string& file, const std::string& key,
-                                  bool& opened) {
+                                  bool plugin, bool& opened) {
   using boost::dll::shared_library;
   // Never closed: threads and thread-local data of a plugin may outlive its users.
   static std::mutex mutex;
   static auto& open = *new std::map<std::string, shared_library>;
   const std::lock_guard lock(mutex);
+  const auto entry = [&](const shared_library& library) {
+    return plugin ? &library.get<const fbx_entry>(kEntryName) : nullptr;
+  };
   try {
     const auto found = open.find(key);
-    if (found != open.end()) return &found->second.get<const fbx_entry>(kEntryName);
+    if (found != open.end()) return entry(found->second);
     if (const std::string why = CutOff(file); !why.empty()) return Invalid(why);
     if (const std::string sanitizer = ForeignSanitizer(file); !sanitizer.empty())
       return Unsupported("it is built with the " + sanitizer + " sanitizer, this host is not" +
@@ -75,7 +78,7 @@ Result<const fbx_entry*> OpenFile(const std::string& path, const std::string& fi
     opened = true;
     shared_library& kept = open.emplace(key, std::move(library)).first->second;
     Log("loader").debug("opened {}", path);
-    return &kept.get<const fbx_entry>(kEntryName);
+    return entry(kept);
   } catch (const std::bad_alloc&) {
     return Fail(Code::kOutOfMemory, "out of memory");
   } catch (const std::exception& error) {
@@ -86,18 +89,29 @@ Result<const fbx_entry*> OpenFile(const std::string& path, const std::string& fi
   }
 }
 
-}  // namespace
-
-Result<const fbx_entry*> OpenLibrary(const std::string& path, const std::vector<LibraryDemand>& demands) {
+// The same with a copy that meets the demands.
+Result<const fbx_entry*> OpenCopy(const std::string& path, const std::vector<LibraryDemand>& demands,
+                                  bool plugin) {
   bool opened = false;
-  std::error_code error;
-  if (demands.empty() || !std::filesystem::exists(path, error)) return OpenFile(path, path, path, opened);
   FUSEBOX_ASSIGN(PrivateCopy copy, CopyPrivately(path));
   FUSEBOX_TRY(CheckDemands(demands, path, copy.sha256));
-  auto entry = OpenFile(path, copy.path, copy.sha256 + " " + path, opened);
+  auto entry = OpenFile(path, copy.path, copy.sha256 + " " + path, plugin, opened);
   // dlopen takes a second library of the same name for the first one, so that the name must stay in use.
   if (opened) copy.file.Release();
   return entry;
+}
+
+}  // namespace
+
+Result<const fbx_entry*> OpenLibrary(const std::string& path, const std::vector<LibraryDemand>& demands,
+                                     const std::vector<BundledLibrary>& bundled) {
+  bool opened = false;
+  std::error_code error;
+  if (demands.empty() || !std::filesystem::exists(path, error))
+    return OpenFile(path, path, path, true, opened);
+  // An open library satisfies those that need its name.
+  for (const BundledLibrary& library : bundled) FUSEBOX_TRY(OpenCopy(library.path, {library.demand}, false));
+  return OpenCopy(path, demands, true);
 }
 
 Status CheckEntry(const fbx_entry& entry) {

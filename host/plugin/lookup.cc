@@ -8,7 +8,7 @@
 namespace fusebox {
 namespace {
 
-// The element of `implements` that matches the composite; null: none.
+// Returns the element of `implements` that matches the composite, or null if none does.
 const std::string* TakenBy(const ManifestRule& rule, std::string_view composite) {
   for (const std::string& name : rule.implements) {
     const bool prefix =
@@ -22,7 +22,7 @@ bool InRange(int version, int min, int max) {
   return version == 0 || (version >= min && (max == 0 || version <= max));
 }
 
-// Why the manifest's conditions exclude the rule; empty: they do not.
+// Returns why the manifest's conditions exclude the rule, or an empty string if they do not.
 std::string Unmet(const ManifestRule& rule, int version, const Attrs& attrs) {
   if (!InRange(version, rule.min_version, rule.max_version)) {
     const std::string max = rule.max_version == 0 ? "" : std::to_string(rule.max_version);
@@ -32,7 +32,9 @@ std::string Unmet(const ManifestRule& rule, int version, const Attrs& attrs) {
   if (rule.when.empty()) return {};
   const auto parsed = ParseWhen(rule.when);
   if (!parsed) return "its condition \"when\" is invalid: " + parsed.error().message;
-  const auto violation = parsed->Check(JsonFromAttrs(attrs));
+  nlohmann::json values = JsonFromAttrs(attrs);
+  parsed->FillDefaults(values);
+  const auto violation = parsed->Check(values);
   if (!violation) return {};
   return "attribute " + (violation->pointer.empty() ? "" : violation->pointer.substr(1) + ": ") +
          violation->what;

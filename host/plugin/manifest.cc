@@ -35,7 +35,7 @@ std::vector<std::string> BuiltinNames() {
   return names;
 }
 
-// The text of a JSON Schema member; empty: absent.
+// Returns the text of a JSON Schema member, or an empty string if it is absent.
 Result<std::string> SchemaText(const Document& document, const json& object, const std::string& at) {
   std::string text = Text(object, "options_schema");
   if (text.empty()) return text;
@@ -261,7 +261,8 @@ Result<Manifest> ManifestIn(const Document& document) {
 Result<JsonSchema> ParseWhen(const std::string& text) {
   const json when = json::parse(text, nullptr, false);
   json schema = {{"properties", when}, {"required", json::array()}};
-  for (const auto& [key, value] : when.items()) schema["required"].push_back(key);
+  for (const auto& [key, value] : when.items())
+    if (!value.contains("default")) schema["required"].push_back(key);
   return JsonSchema::Parse(schema.dump());
 }
 
@@ -270,8 +271,21 @@ const ManifestLibrary* Manifest::Chosen() const {
   return chosen == libraries.end() ? nullptr : &*chosen;
 }
 
+Result<std::vector<BundledLibrary>> BundledIn(const Manifest& manifest) {
+  std::vector<BundledLibrary> bundled;
+  const ManifestLibrary* const chosen = manifest.Chosen();
+  if (chosen == nullptr || chosen->sha256.empty()) return bundled;
+  const json document = json::parse(manifest.text);
+  const json& entry = document["libraries"][static_cast<size_t>(chosen - manifest.libraries.data())];
+  for (const json& library : entry.value("bundled", json::array())) {
+    FUSEBOX_ASSIGN(std::string path, LibraryPath(manifest.path, Text(library, "path")));
+    bundled.push_back({std::move(path), SealedWith(manifest, Text(library, "sha256"))});
+  }
+  return bundled;
+}
+
 Result<Manifest> ReadManifest(const std::string& path) {
-  FUSEBOX_ASSIGN(std::string text, ReadTextFile(path));
+  FUSEBOX_ASSIGN(std::string text, ReadShortFile(path));
   FUSEBOX_ASSIGN(const Document document, ParseManifestDocument(path, std::move(text)));
   FUSEBOX_ASSIGN(Manifest manifest, ManifestIn(document));
   if (document.value.contains("libraries")) {

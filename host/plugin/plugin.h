@@ -31,7 +31,7 @@ struct OpQuantization {
     int axis = -1;  // of the scales; -1: one scale
   };
   struct Bias {
-    size_t operand = 0, input = 0, weights = 0;  // its scale is the product of those of input and weights
+    size_t operand = 0, input = 0, weights = 0;  // its scale is the product of input and weight scales
   };
   struct SameScale {
     std::vector<size_t> operands, results;
@@ -63,7 +63,7 @@ struct DeclaredRewrite {
     std::string name, from;          // of the op, and of the composite; empty: none
     std::optional<AttrValue> value;  // replaces a missing attribute of the composite
   };
-  std::optional<std::vector<Operand>> operands;  // nothing: those of the composite
+  std::optional<std::vector<Operand>> operands;  // nothing: the composite's operands
   std::optional<std::vector<int>> results;       // per result of the composite, the op's; nothing: the same
   std::vector<Attribute> attributes;
   fbx_tolerance tolerance = {};
@@ -127,7 +127,7 @@ struct Config {
   bool search_default_path = true;                      // environment, user and system folders
 };
 Result<Config> ReadConfig(const std::string& path);
-// Same for text: its keys replace those of `config`. `name` stands in messages.
+// Parses the same from text: its keys replace keys of `config`. `name` stands in messages.
 Result<Config> ParseConfig(const std::string& name, std::string json, Config config = {});
 // "xnnpack" or "xnnpack:{JSON object}", as on the command line; or "{JSON object}", options by delegate, as
 // in the API.
@@ -155,9 +155,10 @@ class Services {
  public:
   virtual ~Services() = default;
   virtual const void* Find(std::string_view id) const = 0;  // null: none here
-  // Whether a plugin that is not loaded yet may be loaded to provide its service here.
+  // Returns whether a plugin that is not loaded yet may be loaded to provide its service here.
   virtual bool MayLoad(const Manifest&) const { return true; }
-  // Set when the calls shall end early. Null: never. Lives as long as the services.
+  // Returns a flag that is set when the calls shall end early, or null for never. Lives as long as the
+  // services.
   virtual const std::atomic<bool>* cancelled() const { return nullptr; }
 };
 
@@ -255,8 +256,8 @@ class LoadedPlugin {
   const fbx_plugin* abi() const { return plugin_; }
   const Attrs& options() const { return options_; }  // config over manifest defaults, validated
   std::string_view id() const { return info_->manifest.id; }
-  // A required service of another plugin; null: none. Loads the provider on first use; later calls do not
-  // lock. Built-in plugins have no manifest and may use any service. Any thread.
+  // Returns a required service of another plugin, or null if there is none. Loads the provider on first use;
+  // later calls do not lock. Built-in plugins have no manifest and may use any service. Any thread.
   const void* FindExtension(std::string_view id, const Services*) const;
 
  private:
@@ -313,10 +314,10 @@ class Registry {
   const std::vector<KernelRef>& KernelsOf(fbx_op_kind kind, std::string_view op);
   // Plugins whose manifest lists the op (loadable or not), for messages: "com.acme.x 1.0.0 (denied: ...)".
   std::vector<std::string> WhoProvides(fbx_op_kind kind, std::string_view op) const;
-  // Delegates in the order in which nodes are offered: `wanted`, else the config's list, else the manifests'
-  // default delegates (by priority, then plugin id). `options`, by name, override those of the list. Error: a
-  // missing `wanted` delegate, or options that violate their schema. Other unusable delegates are skipped,
-  // with a line in `notices`.
+  // Returns delegates in the order in which nodes are offered: `wanted`, else the config's list, else the
+  // manifests' default delegates (by priority, then plugin id). `options`, by name, override options of the
+  // list. Error: a missing `wanted` delegate, or options that violate their schema. Other unusable delegates
+  // are skipped, with a line in `notices`.
   Result<Delegation> Delegates(const std::optional<std::vector<Config::Delegate>>& wanted,
                                const std::map<std::string, Attrs>& options,
                                std::vector<std::string>& notices);
@@ -327,8 +328,8 @@ class Registry {
     const LoadedPlugin* plugin = nullptr;
   };
   ServiceRef FindService(std::string_view id);
-  // Validates the options of a custom op with its options_schema, that of the first usable plugin in the
-  // order of KernelsFor; OK if there is none. Error: "option alpha: ...".
+  // Validates the options of a custom op with the options_schema of the first usable plugin in the order of
+  // KernelsFor; OK if there is none. Error: "option alpha: ...".
   Status CheckOptions(const Node&);
   // Sets absent options of a custom op, or of all of a module, to the defaults of the options_schema. Invalid
   // options are left to CheckOptions, and so are maps with values that attributes cannot hold.

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "host/plugin/crypto.h"
+#include "host/plugin/seal.h"
 #include "host/plugin/steps.h"
 
 namespace fusebox {
@@ -17,6 +18,37 @@ const std::string* FirstMatch(const std::vector<std::string>& globs, const std::
   return nullptr;
 }
 
+// A link that leads nowhere is a policy, which cannot be read.
+bool IsAbsent(const std::filesystem::path& file) {
+  using std::filesystem::file_type;
+  std::error_code error;
+  std::filesystem::path at;
+  for (const std::filesystem::path& part : file) {
+    at /= part;
+    if (symlink_status(at, error).type() == file_type::not_found) return true;
+    if (status(at, error).type() == file_type::not_found) return false;
+  }
+  return false;
+}
+
+Result<Config> ReadPolicy(const std::string& file) {
+  constexpr std::string_view kKeys[] = {"allow", "deny", "pins", "require_signed", "$schema"};
+  FUSEBOX_TRY(CheckOwners(file, file, "this policy").At(file));
+  auto text = ReadShortFile(file);
+  if (!text)
+    return IoError(text.error().message + "; no plugin runs under a policy that cannot be read: make it a " +
+                   "file that you can read (chmod +r), or remove it" +
+                   (file == UserPolicyFile() ? ", or set XDG_CONFIG_HOME to another folder" : ""));
+  FUSEBOX_ASSIGN(const Document document, ParseConfigDocument(file, *text));
+  for (const auto& [key, value] : document.value.items()) {
+    if (std::ranges::find(kKeys, key) == std::end(kKeys))
+      return document.Complain("/" + EscapePointer(key),
+                               "a policy has only the keys \"allow\", \"deny\", \"pins\" and "
+                               "\"require_signed\"");
+  }
+  return ParseConfig(file, *std::move(text));
+}
+
 }  // namespace
 
 bool Matches(const std::string& glob, const std::string& id) {
@@ -24,26 +56,14 @@ bool Matches(const std::string& glob, const std::string& id) {
 }
 
 Result<Policy> Policy::Create(const Config& config, const std::vector<std::string>& files) {
-  constexpr std::string_view kKeys[] = {"allow", "deny", "pins", "require_signed", "$schema"};
   Policy policy;
   const auto add = [&](const std::string& source, const Config& from) {
     policy.lists_.push_back({source, from.allow, from.deny, from.pins, from.require_signed});
   };
   add(config.path.empty() ? "the configuration" : config.path, config);
   for (const std::string& file : files) {
-    std::error_code error;
-    if (!std::filesystem::exists(file, error)) {
-      if (error) return IoError(file + ": " + error.message());
-      continue;
-    }
-    FUSEBOX_ASSIGN(const Document document, ReadConfigDocument(file));
-    for (const auto& [key, value] : document.value.items()) {
-      if (std::ranges::find(kKeys, key) == std::end(kKeys))
-        return document.Complain(
-            "/" + EscapePointer(key),
-            "a policy has only the keys \"allow\", \"deny\", \"pins\" and \"require_signed\"");
-    }
-    FUSEBOX_ASSIGN(const Config stated, ReadConfig(file));
+    if (IsAbsent(file)) continue;
+    FUSEBOX_ASSIGN(const Config stated, ReadPolicy(file));
     add(file, stated);
   }
   return policy;
@@ -62,8 +82,8 @@ Status Policy::CheckSignature(const Manifest& manifest) const {
   constexpr size_t kSignatureBytes = 64;
   const std::string file = manifest.path + ".sig";
   for (const Lists& lists : lists_) {
-    if (lists.keys.empty()) continue;
-    const auto signature = ReadTextFile(file);
+    if (lists.keys.empty() || IsInstalledByRoot(manifest)) continue;
+    const auto signature = ReadShortFile(file);
     if (!signature)
       return Invalid("it is not signed, which \"require_signed\" of " + lists.source + " demands (" +
                      signature.error().message + "); have it signed with one of these keys");

@@ -67,7 +67,7 @@ class ReferenceCheck {
     return {};
   }
 
-  // Does the schema apply itself to its own value?
+  // Returns whether the schema applies itself to its own value.
   bool Leads(const json& schema) {
     if (!schema.is_object() || done_.contains(&schema)) return false;
     if (!path_.insert(&schema).second) return true;

@@ -18,13 +18,13 @@ std::unexpected<Error> OptionsFail(const Config& config, const std::string& id, 
   const std::string subject =
       "options of " + id + (pointer.empty() ? "" : ": " + pointer.substr(1)) + ": " + what;
   if (config.path.empty()) return Invalid(subject);
-  const auto text = ReadTextFile(config.path);
+  const auto text = ReadShortFile(config.path);
   if (!text) return Invalid(subject);
   const Position position = PositionOf(*text, "/options/" + EscapePointer(id) + pointer);
   return Invalid(Place(config.path, position) + ": " + subject);
 }
 
-// Why this host cannot use the plugin, from its manifest; empty: it can.
+// Returns why this host cannot use the plugin, from its manifest, or an empty string if it can.
 std::string Unusable(const Manifest& manifest) {
   if (manifest.abi_major != FBX_ABI_MAJOR || manifest.abi_min_minor > FBX_ABI_MINOR)
     return "it needs plugin ABI " + std::to_string(manifest.abi_major) + "." +
@@ -66,6 +66,13 @@ Status Registry::Impl::AddFound(const Found& found) {
   Plugin& plugin = plugins.emplace_back();
   PluginInfo& info = plugin.info;
   plugin.named = found.named;
+  const auto refuse = [&](std::string why) {
+    if (found.named) Mark(info, PluginInfo::State::kBroken, std::move(why));  // LoadNamed reports it
+    else Break(info, std::move(why));
+    return Status();
+  };
+  info.manifest = UnreadManifest(found.manifest);
+  if (const Status owned = CheckOwners(found.manifest); !owned) return refuse(owned.error().message);
   auto manifest = ReadManifest(found.manifest);
   if (!manifest) {
     if (found.named) return std::unexpected(std::move(manifest).error());
@@ -87,11 +94,8 @@ Status Registry::Impl::AddFound(const Found& found) {
     Break(info, manifest.error().message);
     return {};
   }
-  if (const Status trusted = CheckManifest(info.manifest, policy); !trusted) {
-    if (found.named) Mark(info, PluginInfo::State::kBroken, trusted.error().message);  // LoadNamed reports it
-    else Break(info, trusted.error().message);
-    return {};
-  }
+  if (const Status trusted = CheckManifest(info.manifest, policy); !trusted)
+    return refuse(trusted.error().message);
   if (std::string why = Unusable(info.manifest); !why.empty()) {
     // One search path may serve several machines: a plugin for another one is no cause for a warning.
     const bool foreign = why == info.manifest.no_library;
@@ -191,7 +195,9 @@ Status Registry::Impl::Open(Plugin& plugin) {
   const InCall in({AsAbi(info.manifest.id), "library", AsAbi(info.manifest.library), {}});
   const bool derived = info.built_in && info.manifest.id.empty();  // the manifest, from the plugin's tables
   if (!info.built_in) {
-    FUSEBOX_ASSIGN(plugin.entry, OpenLibrary(info.manifest.library, DemandsOf(info.manifest, policy)));
+    FUSEBOX_ASSIGN(const auto bundled, BundledIn(info.manifest));
+    FUSEBOX_ASSIGN(plugin.entry,
+                   OpenLibrary(info.manifest.library, DemandsOf(info.manifest, policy), bundled));
     info.loaded = true;
   }
   FUSEBOX_TRY(CheckEntry(*plugin.entry));

@@ -24,11 +24,13 @@ std::string TextOf(const json& object, const char* key) {
 
 }  // namespace
 
+Manifest UnreadManifest(const std::string& path) {
+  return {.path = path, .id = std::filesystem::absolute(path).parent_path().filename().string()};
+}
+
 Manifest Salvage(const std::string& path) {
-  Manifest manifest;
-  manifest.path = path;
-  manifest.id = std::filesystem::absolute(path).parent_path().filename().string();
-  const auto text = ReadTextFile(path);
+  Manifest manifest = UnreadManifest(path);
+  const auto text = ReadShortFile(path);
   const auto parsed = text ? ParseJson(*text, path) : std::unexpected(text.error());
   if (!parsed) return manifest;
   const json& plugin = MemberOf(*parsed, "plugin");

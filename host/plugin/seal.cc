@@ -22,10 +22,15 @@ Result<Seal> SealOf(const Manifest& manifest) {
   const ManifestLibrary* const chosen = manifest.Chosen();
   if (chosen == nullptr) return Seal::kNone;
   if (chosen->sha256.empty()) return Seal::kUnsealed;
-  std::error_code error;
-  if (!std::filesystem::exists(chosen->path, error)) return Seal::kAltered;
-  FUSEBOX_ASSIGN(const std::string sha256, HashOfFile(chosen->path));
-  return sha256 == chosen->sha256 ? Seal::kSealed : Seal::kAltered;
+  FUSEBOX_ASSIGN(std::vector<BundledLibrary> libraries, BundledIn(manifest));
+  libraries.push_back({chosen->path, SealedWith(manifest, chosen->sha256)});
+  for (const auto& [path, demand] : libraries) {
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) return Seal::kAltered;
+    FUSEBOX_ASSIGN(const std::string sha256, HashOfFile(path));
+    if (!CheckDemands({demand}, path, sha256)) return Seal::kAltered;
+  }
+  return Seal::kSealed;
 }
 
 Result<std::vector<std::string>> PinOf(const Manifest& manifest) {

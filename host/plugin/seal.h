@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `fusebox plugin seal` and `pin` write, and `list` shows: hashes of a plugin's files. docs/security.md.
+// Hashes of a plugin's files: `fusebox plugin seal` and `pin` write them, `list` shows them.
+// docs/security.md.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace fusebox {
 
-// What `seal` states of a library file, of any machine; no code of it runs. Error: it is no plugin.
+// Facts that `seal` states of a library file of any machine; no code of it runs. Error: it is no plugin.
 struct LibraryFacts {
   std::string sha256, build_id;  // in hexadecimal; no build id: empty
   uint32_t abi_major = 0, abi_minor = 0, min_host_minor = 0;
@@ -22,9 +23,9 @@ enum class Seal { kNone, kUnsealed, kSealed, kAltered };
 std::string_view Name(Seal);
 Result<Seal> SealOf(const Manifest& manifest);
 
-// The hashes that pin a plugin: of its libraries that exist; without code, of its manifest.
+// Returns the hashes that pin a plugin: of its libraries that exist; without code, of its manifest.
 Result<std::vector<std::string>> PinOf(const Manifest& manifest);
-// $XDG_CONFIG_HOME/fusebox/policy.json; empty: no trusted environment names it.
+// Returns $XDG_CONFIG_HOME/fusebox/policy.json, or an empty string if no trusted environment names it.
 std::string UserPolicyFile();
 
 }  // namespace fusebox

@@ -45,11 +45,12 @@ void AddUserFolder(std::vector<std::string>& folders) {
   }
 }
 
+constexpr std::string_view kInstalled = "/" FUSEBOX_INSTALL_LIBDIR "/fusebox/plugins";
+
 void AddSystemFolders(std::vector<std::string>& folders) {
-  const std::string below = "/" FUSEBOX_INSTALL_LIBDIR "/fusebox/plugins";
   folders.push_back("/etc/fusebox/plugins");
-  for (const std::string& prefix : InstallPrefixes()) folders.push_back(prefix + below);
-  folders.push_back("/usr/local" + below);
+  for (const std::string& folder : InstalledPlugins()) folders.push_back(folder);
+  folders.push_back("/usr/local" + std::string(kInstalled));
 }
 
 std::vector<std::string> Folders(const Config& config) {
@@ -69,7 +70,11 @@ std::vector<std::string> Folders(const Config& config) {
 std::vector<std::string> ManifestsIn(const fs::path& folder) {
   std::vector<std::string> manifests;
   std::error_code error;
-  if (const fs::path own = folder / kManifestName; fs::exists(own, error)) return {own.string()};
+  if (const fs::path own = folder / kManifestName; fs::exists(own, error)) {
+    manifests.push_back(own.string());
+    // Anybody can write one into a folder of plugins with the sticky bit. It does not hide the others.
+    if (CheckOwners(own.string())) return manifests;
+  }
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::error_code missing;
     const fs::path manifest = it->path() / kManifestName;
@@ -103,12 +108,18 @@ Status AddNamed(const std::string& text, SearchResult& result) {
   const std::vector<std::string> manifests = ManifestsIn(path);
   if (manifests.empty())
     return NotFound("plugin " + text + ": neither it nor a subfolder contains a " + kManifestName);
-  const bool own = fs::exists(path / kManifestName, error);
-  for (const std::string& manifest : manifests) result.found.push_back({manifest, own});
+  for (const std::string& manifest : manifests)
+    result.found.push_back({manifest, manifest == (path / kManifestName).string()});
   return {};
 }
 
 }  // namespace
+
+std::vector<std::string> InstalledPlugins() {
+  std::vector<std::string> folders = InstallPrefixes();
+  for (std::string& folder : folders) folder += kInstalled;
+  return folders;
+}
 
 std::vector<std::string> PolicyFiles() {
   std::vector<std::string> files = {"/etc/fusebox/policy.json"};

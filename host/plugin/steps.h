@@ -16,8 +16,8 @@
 
 namespace fusebox {
 
-// Why references within a JSON Schema cannot be resolved: unknown target, cycle, or too deep. Empty: they
-// can.
+// Returns why references within a JSON Schema cannot be resolved (unknown target, cycle, or too deep), or an
+// empty string if they can.
 std::string UnsoundReference(const nlohmann::json& schema);
 
 // A JSON Schema (draft 7, without references to other files). Immutable, any thread. A default-constructed
@@ -50,7 +50,8 @@ class JsonSchema {
 std::optional<JsonSchema::Violation> SchemaMistake(const nlohmann::json& schema,
                                                    const std::string& pointer = {});
 
-// The condition "when" of a rule: each listed attribute must exist and match its schema.
+// The condition "when" of a rule: each listed attribute must match its schema, and exist unless the schema
+// has a default.
 Result<JsonSchema> ParseWhen(const std::string& when);
 
 // User-written files: parsed, validated by a schema of sdk/schema, vendor keys removed.
@@ -65,8 +66,10 @@ Result<Document> ParseDocument(std::string name, std::string text, const JsonSch
 Result<Document> ParseManifestDocument(std::string name, std::string text);
 // The manifest of a linked-in plugin from its text: libraries are not read.
 Result<Manifest> ParseManifest(std::string_view text);
-// What can be read of an invalid manifest: the plugin's id (else the name of its folder), its version, and
-// the names of its ops and rules, so that messages about them name the plugin.
+// The manifest of a plugin that is named by its folder, because its own was not read.
+Manifest UnreadManifest(const std::string& path);
+// The same with the parts of an invalid manifest that can be read: the plugin's id and version, and the names
+// of its ops and rules, so that messages about them name the plugin.
 Manifest Salvage(const std::string& path);
 // Parses the member "rewrite" of a rule, at `at` in the document. The schema has already validated it.
 Result<DeclaredRewrite> ReadRewrite(const Document& document, const nlohmann::json& rewrite,
@@ -74,7 +77,6 @@ Result<DeclaredRewrite> ReadRewrite(const Document& document, const nlohmann::js
 // Same for the member "quantization" of an op.
 Result<OpQuantization> ReadQuantization(const Document& document, const nlohmann::json& quantization,
                                         const std::string& at);
-Result<Document> ReadConfigDocument(const std::string& path);
 Result<Document> ParseConfigDocument(std::string name, std::string text);
 // The member "delegates" of a configuration.
 Result<std::vector<Config::Delegate>> ReadDelegates(const Document& document);
@@ -91,7 +93,7 @@ struct OptionsError {
 std::expected<Attrs, OptionsError> AttrsFromJson(const nlohmann::json& object);
 nlohmann::json JsonFromAttrs(const Attrs& attrs);
 
-// Why this machine lacks the CPU features; empty: it has all of them.
+// Returns why this machine lacks the CPU features, or an empty string if it has all of them.
 std::string MissingCpuFeature(const std::vector<std::string>& features);
 std::string_view PlatformKey();  // "linux-x86_64"
 
@@ -107,12 +109,16 @@ struct SearchResult {
 // Error: a --plugin that does not exist or is not a plugin.
 Result<SearchResult> Search(const Config& config);
 
-// What the configuration, the user and the system demand of plugins. All of it holds: none relaxes another.
+// The folder of plugins of this installation; several if its prefix is not certain.
+std::vector<std::string> InstalledPlugins();
+
+// The demands of the configuration, the user and the system. All of them hold: none relaxes another.
 class Policy {
  public:
   // `files` need not exist. If one exists and is invalid, no plugin may run.
   static Result<Policy> Create(const Config& config, const std::vector<std::string>& files);
-  // Why the plugin is denied; empty: allowed. Built-in plugins need no allow entry, but obey deny.
+  // Returns why the plugin is denied, or an empty string. Built-in plugins need no allow entry, but obey
+  // deny.
   std::string Denies(std::string_view id, bool built_in) const;
   struct Pin {
     std::string source;
@@ -131,19 +137,34 @@ class Policy {
   };
   std::vector<Lists> lists_;
 };
-// Of the system, and of the user if the environment is trusted and names one.
+// Returns the system's file, and the user's if the environment is trusted and names one.
 std::vector<std::string> PolicyFiles();
 
-// Error: a component of the path is writable for all, or one within the plugin's folder belongs to neither
-// root nor this user.
-Status CheckOwners(const std::string& path, const std::string& folder);
-// All that holds for a plugin before its library is opened: owners, signature, pins of a plugin without code.
+// Error: a component of the path is writable for all, or one within `folder` belongs to neither root nor this
+// user, so that others can replace `what`.
+Status CheckOwners(const std::string& path, const std::string& folder, const char* what = "its code");
+Status CheckOwners(const std::string& manifest);  // within the manifest's folder; before it is read
+// Returns whether a plugin is in the folder of this installation and only root can replace it. A build makes
+// no signatures, since these would differ between builds.
+bool IsInstalledByRoot(const Manifest& manifest);
+// The text of a manifest, signature, policy or configuration. Error: it is no regular file, or larger than
+// 1 MB. Waits for nobody, and reads nothing else.
+Result<std::string> ReadShortFile(const std::string& path);
+// All that holds for a plugin whose manifest was read, before its library is opened: owners of the library,
+// signature, pins of a plugin without code.
 Status CheckManifest(const Manifest& manifest, const Policy& policy);
 // The SHA-256 of a library must be one of these.
 struct LibraryDemand {
   std::vector<std::string> hashes;
   std::string otherwise;  // the error text
 };
+// The libraries of a sealed plugin's own folder that its library needs, in the order of opening.
+struct BundledLibrary {
+  std::string path;
+  LibraryDemand demand;
+};
+Result<std::vector<BundledLibrary>> BundledIn(const Manifest& manifest);
+LibraryDemand SealedWith(const Manifest& manifest, const std::string& sha256);
 std::vector<LibraryDemand> DemandsOf(const Manifest& manifest, const Policy& policy);
 Status CheckDemands(const std::vector<LibraryDemand>& demands, const std::string& path,
                     const std::string& sha256);
@@ -167,22 +188,26 @@ struct PrivateCopy {
 };
 Result<PrivateCopy> CopyPrivately(const std::string& path);
 
-// Whether a glob of an allow or deny list matches a plugin id.
+// Returns whether a glob of an allow or deny list matches a plugin id.
 bool Matches(const std::string& glob, const std::string& id);
 
-// The error text if a library file is shorter than its headers state (loading it could crash); else empty.
+// Returns the error text if a library file is shorter than its headers state (loading it could crash); else
+// empty.
 std::string CutOff(const std::string& path);
-// The entry that a library of any machine exports; its pointers are meaningless. False: it exports none.
+// Reads the entry that a library of any machine exports; its pointers are meaningless. Returns false if it
+// exports none.
 bool ReadEntry(const Buffer& library, fbx_entry& entry);
 std::string BuildId(const Buffer& library);  // in hexadecimal; empty: none
-// The machine of a library for another machine, else empty: dlopen ignores such a file as if it did not
-// exist.
+// Returns the machine of a library for another machine, else an empty string: dlopen ignores such a file as
+// if it did not exist.
 std::string ForeignMachine(const std::string& path);
-// The sanitizer that a library requires and this program lacks: loading it would end the process.
+// Returns the sanitizer that a library requires and this program lacks: loading it would end the process.
 std::string ForeignSanitizer(const std::string& path);
-// The entry of a library, which is opened and stays open. Errors are those of dlopen. With demands, a copy of
-// the file is checked and opened, so that a file replaced meanwhile has no effect.
-Result<const fbx_entry*> OpenLibrary(const std::string& path, const std::vector<LibraryDemand>& demands = {});
+// The entry of a library, which is opened and stays open. Errors come from dlopen. With demands, a copy of
+// the file is checked and opened, so that a file replaced meanwhile has no effect. The bundled libraries that
+// it needs are treated alike.
+Result<const fbx_entry*> OpenLibrary(const std::string& path, const std::vector<LibraryDemand>& demands = {},
+                                     const std::vector<BundledLibrary>& bundled = {});
 // Checks magic, versions, sizes, sanitizers, before code of the plugin runs.
 Status CheckEntry(const fbx_entry& entry);
 // The result of load, unchecked.

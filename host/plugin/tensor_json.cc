@@ -26,7 +26,7 @@ void Flatten(const json& value, std::vector<json>& out) {
   for (const json& element : value) Flatten(element, out);
 }
 
-// Appends one element; false: the type cannot hold it.
+// Appends one element. Returns false if the type cannot hold it.
 template <class T>
 bool Append(const json& element, std::string& bytes) {
   T value{};

@@ -31,16 +31,24 @@ bool IsUnmapped(uid_t user) {
   return user == unmapped && count < UINT32_MAX;
 }
 
-// One component of a path: who but root and this user can replace it? Folders above the plugin's own may
-// belong to another user: in a container, those of a mounted source tree do.
-std::string WhoReplaces(const std::string& path, const struct stat& status, bool own) {
-  if (own && status.st_uid != 0 && status.st_uid != geteuid() && !IsUnmapped(status.st_uid))
-    return "user " + std::to_string(status.st_uid) + " can replace its code; run chown " +
-           std::to_string(geteuid()) + " " + path;
+// Who but root and the user can replace `what`?
+struct Question {
+  uid_t user = geteuid();
+  const char* what = "";
+};
+
+// One component of a path. Folders above the plugin's own may belong to another user: in a container, the
+// folders of a mounted source tree do.
+std::string WhoReplaces(const std::string& path, const struct stat& status, bool own, const Question& asked) {
+  if (own && status.st_uid != 0 && status.st_uid != asked.user && !IsUnmapped(status.st_uid))
+    return "user " + std::to_string(status.st_uid) + " can replace " + asked.what + "; run chown " +
+           std::to_string(asked.user) + " " + path;
   // In a folder with the sticky bit, only owners replace files.
   const bool sticky = S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0;
-  if (!S_ISLNK(status.st_mode) && (status.st_mode & S_IWOTH) != 0 && !sticky)
-    return "every user can replace its code; run chmod o-w " + path;
+  // Everything else is refused when it is read.
+  const bool file = S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
+  if (file && (status.st_mode & S_IWOTH) != 0 && !sticky)
+    return std::string("every user can replace ") + asked.what + "; run chmod o-w " + path;
   return {};
 }
 
@@ -49,18 +57,19 @@ bool IsWithin(const fs::path& path, const fs::path& folder) {
          std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
 }
 
-std::string WhoReplacesAny(const fs::path& path, const fs::path& own, int links) {
+std::string WhoReplacesAny(const fs::path& path, const fs::path& own, const Question& asked, int links = 40) {
   fs::path at;
   for (const fs::path& part : path) {
     at /= part;
     struct stat status;
     if (lstat(at.c_str(), &status) != 0) return {};  // opening it reports that
     const bool is_own = IsWithin(at, own);
-    if (std::string who = WhoReplaces(at.string(), status, is_own); !who.empty()) return who;
+    if (std::string who = WhoReplaces(at.string(), status, is_own, asked); !who.empty()) return who;
     if (!S_ISLNK(status.st_mode) || links == 0) continue;
     std::error_code error;
     const fs::path target = at.parent_path() / fs::read_symlink(at, error);
-    if (std::string who = WhoReplacesAny(target, is_own ? target : fs::path(), links - 1); !who.empty())
+    if (std::string who = WhoReplacesAny(target, is_own ? target : fs::path(), asked, links - 1);
+        !who.empty())
       return who;
   }
   return {};
@@ -94,10 +103,32 @@ int AnonymousFile(const std::string& path) {
 
 }  // namespace
 
-Status CheckOwners(const std::string& path, const std::string& folder) {
-  std::string who = WhoReplacesAny(fs::absolute(path), fs::absolute(folder), 40);
+Status CheckOwners(const std::string& path, const std::string& folder, const char* what) {
+  std::string who = WhoReplacesAny(fs::absolute(path), fs::absolute(folder), {.what = what});
   if (who.empty()) return {};
   return Invalid(std::move(who));
+}
+
+Status CheckOwners(const std::string& manifest) {
+  return CheckOwners(manifest, fs::absolute(manifest).parent_path());
+}
+
+bool IsInstalledByRoot(const Manifest& manifest) {
+  std::error_code error;
+  const fs::path path = fs::absolute(manifest.path);
+  return std::ranges::any_of(InstalledPlugins(), [&](const std::string& folder) {
+    return IsWithin(fs::weakly_canonical(path, error), fs::weakly_canonical(folder, error)) &&
+           WhoReplacesAny(path, "/", {.user = 0}).empty() &&
+           WhoReplacesAny(manifest.library, "/", {.user = 0}).empty();
+  });
+}
+
+Result<std::string> ReadShortFile(const std::string& path) {
+  constexpr size_t kMost = 1'000'000;
+  FUSEBOX_ASSIGN(const Buffer file, MapFile(path));
+  if (file.size() > kMost)
+    return Invalid(path + ": has " + std::to_string(file.size()) + " bytes, more than 1 MB");
+  return std::string(reinterpret_cast<const char*>(file.data()), file.size());
 }
 
 Descriptor::~Descriptor() {
@@ -122,15 +153,17 @@ Result<std::string> HashOfFile(const std::string& path) {
   return Sha256(bytes.bytes());
 }
 
+LibraryDemand SealedWith(const Manifest& manifest, const std::string& sha256) {
+  return {{sha256},
+          "it is not the library that its manifest was sealed with; install the plugin again, or, "
+          "if this library is yours, run fusebox plugin seal " +
+              manifest.path};
+}
+
 std::vector<LibraryDemand> DemandsOf(const Manifest& manifest, const Policy& policy) {
   std::vector<LibraryDemand> demands;
   const ManifestLibrary* const chosen = manifest.Chosen();
-  if (chosen != nullptr && !chosen->sha256.empty())
-    demands.push_back(
-        {{chosen->sha256},
-         "it is not the library that its manifest was sealed with; install the plugin again, or, "
-         "if this library is yours, run fusebox plugin seal " +
-             manifest.path});
+  if (chosen != nullptr && !chosen->sha256.empty()) demands.push_back(SealedWith(manifest, chosen->sha256));
   for (const Policy::Pin& pin : policy.PinsOf(manifest.id)) {
     const std::string config = pin.source == UserPolicyFile() ? "" : " --config " + pin.source;
     demands.push_back({pin.hashes, "it is not what " + pin.source +
@@ -150,8 +183,8 @@ Status CheckDemands(const std::vector<LibraryDemand>& demands, const std::string
 }
 
 Status CheckManifest(const Manifest& manifest, const Policy& policy) {
-  for (const std::string& path : {manifest.path, manifest.library})
-    if (!path.empty()) FUSEBOX_TRY(CheckOwners(path, fs::path(manifest.path).parent_path()));
+  if (!manifest.library.empty())
+    FUSEBOX_TRY(CheckOwners(manifest.library, fs::absolute(manifest.path).parent_path()));
   FUSEBOX_TRY(policy.CheckSignature(manifest));
   if (!manifest.libraries.empty() || policy.PinsOf(manifest.id).empty()) return {};
   FUSEBOX_ASSIGN(const std::string sha256, Sha256(std::as_bytes(std::span(manifest.text))));

@@ -268,9 +268,8 @@ class ProgramBuilder {
     void* instance = nullptr;
     Status status = accepted.Init(&instance);
     unit.instance = instance;
-    if (!status) return status;
-    calls.DropDiags();
-    return {};
+    if (status) calls.DropDiags();
+    return status;
   }
 
   // Initializes the kernels of all functions from `first` on, except late ones.
@@ -294,12 +293,11 @@ class ProgramBuilder {
       plan::Unit& unit = code.units[i];
       const Node& node = *code.function->nodes[i];
       const auto place = [&] { return fmt::format("function {}: {}", code.name(), code.Describe(i)); };
-      // Only the delegate could run it, and it declined.
-      const bool nobody = unit.only_infers || (!unit.kernel && unit.callees.empty() && !Has(node.op, kHost));
+      const bool idle = unit.only_infers || (!unit.kernel && unit.callees.empty() && !Has(node.op, kHost));
       const bool has_init = unit.kernel && FBX_HAS(unit.kernel.kernel, init);
-      if (nobody || has_init) view.Show(*code.function, node);
-      if (nobody) FUSEBOX_TRY(ChooseKernel(registry, *code.function, node, view).At(place));
       if (has_init) FUSEBOX_TRY(CheckCancelled());
+      if (idle || has_init) view.Show(*code.function, node);
+      if (idle) FUSEBOX_TRY(ChooseKernel(registry, *code.function, node, view).At(place));
       if (has_init) FUSEBOX_TRY(Init(unit, *code.function, node, view, calls, files).At(place));
     }
     return {};

@@ -88,7 +88,7 @@ Status Frame::RunWatched(plan::Step& step) {
   return {};
 }
 
-// False: the delegate does not run it, so its body must.
+// Returns false if the delegate does not run it, so that its body must.
 bool Frame::RunPart(plan::Step& step) {
   if (runner_.context_.delegates == nullptr) return false;
   delegate::Session& delegates = *runner_.context_.delegates;

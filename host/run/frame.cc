@@ -202,7 +202,6 @@ Status Frame::Prepare(std::span<const fbx_tensor* const> inputs, std::set<const 
   FUSEBOX_ASSIGN(Plan * plan, FirstPlan(inputs));
   if (levels_.empty()) levels_.push_back(std::make_unique<Level>());
   Reserve(*levels_[0], *plan->segment);
-  for (const auto& level : levels_) level->bound = nullptr;  // planning has set other types in the view
   if (!done.insert(plan).second) return {};
   Unbind();
   BindTypes(*plan->segment);
@@ -293,7 +292,7 @@ Status Frame::BindOutput(const plan::Place& place, std::span<const Out> outputs)
   fbx_tensor& tensor = view_.tensor(place.value);
   const Out& out = outputs[place.at];
   if (out.memory != nullptr) {
-    // The memory may be shared by values of other dims; the caller gets those of the output.
+    // Values of other dims may share the memory; the caller gets the dims of the output.
     const fbx_tensor& type = view_.tensor(function_.outputs[place.at]);
     out.tensor->dtype = type.dtype;
     AllocateFor([&] { return "output " + code_.DescribeValue(function_.outputs[place.at], TypeOf(type)); },

@@ -35,7 +35,7 @@ class LibraryThreads {
   std::once_flag once_;
   std::atomic<::pthreadpool*> pool_ = nullptr;
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
-  // Of the caller whose loop runs. A library waits for the same thread anyway, so that a long rest gains
+  // Used by the caller whose loop runs. A library waits for the same thread anyway, so that a long rest gains
   // little.
   Patience patience_{1};
 };

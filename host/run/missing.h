@@ -3,7 +3,7 @@
 
 namespace fusebox {
 
-// What happens if the plugin of a composite or of a fused op is missing, and its body could run: it runs,
+// The consequence if the plugin of a composite or of a fused op is missing, and its body could run: it runs,
 // with or without a notice, or the model does not open.
 enum class Missing { kWarn, kBody, kError };
 

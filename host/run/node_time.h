@@ -23,8 +23,8 @@ struct NodeTime {
   std::string name;      // in the model; may be empty
   std::string who;       // as in Placement: plugin id, "xnnpack (partition 0)", "host", "body"; the last one
   uint64_t runs = 0, total_ns = 0;  // calls, loops and bodies include the nodes that they run
-  // Of one run, with its last shapes: bytes of operands and results; arithmetic operations (ArithmeticOps),
-  // if the types of the model tell, else 0.
+  // Amounts of one run, with its last shapes: bytes of operands and results; arithmetic operations
+  // (ArithmeticOps), if the types of the model tell, else 0.
   uint64_t bytes = 0, flops = 0;
   std::vector<SpanTime> spans;
 };

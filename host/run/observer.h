@@ -12,7 +12,7 @@ namespace fusebox::run {
 class Observer {
  public:
   virtual ~Observer() = default;
-  // Operands are null if absent. True: After is called if the kernel succeeds.
+  // Operands are null if absent. Returns true to have After called if the kernel succeeds.
   virtual bool Before(const Function&, const Node&, std::span<const fbx_tensor* const> operands) = 0;
   virtual void After(std::span<const fbx_tensor* const> results) = 0;
 };

@@ -15,7 +15,7 @@ class Patience {
   explicit Patience(int rest) : rest_(rest) {}
 
   bool rests(Clock::time_point now) const { return now < rest_until_; }
-  // A caller whose own chunks took `own` waited for those of others from `ran` to `now`. A thread that takes
+  // A caller whose own chunks took `own` waited for chunks of others from `ran` to `now`. A thread that takes
   // longer than kLongest, and twice the caller's chunks, does not run. Then callers run alone for `rest`
   // times as long as they waited.
   void Waited(Clock::time_point ran, Clock::time_point now, Clock::duration own) {

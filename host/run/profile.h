@@ -16,7 +16,7 @@ class Threads;
 
 class Profile {
  public:
-  // Of one node.
+  // Times of one node.
   struct Record {
     uint64_t runs = 0, total_ns = 0;
     bool delegated = false;  // the last run

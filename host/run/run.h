@@ -116,7 +116,7 @@ class Program {
 // The threads of one session. Calls from inside a task run serially on the calling thread.
 class Threads {
  public:
-  explicit Threads(int count);  // a pool of its own; arguments of ThreadPool::Create, which are valid
+  explicit Threads(int count);  // a new pool; arguments of ThreadPool::Create, which are valid
   // Chunks that have not begun when `cancelled` is set are left out. Null: never.
   Threads(std::shared_ptr<ThreadPool> pool, const std::atomic<bool>* cancelled)
       : pool_(std::move(pool)), cancelled_(cancelled) {}
@@ -151,7 +151,7 @@ class ProgressMeter {
 
 class Profile;
 
-// What calls of one session share.
+// State that the calls of one session share.
 struct CallState {
   ProgressMeter* meter = nullptr;                // null: no listener
   Profile* profile = nullptr;                    // null: no profile
@@ -284,7 +284,7 @@ struct Out {
 class Frame;
 
 struct RunnerOptions {
-  std::shared_ptr<ThreadPool> pool = {};  // null: one of its own, of `threads`
+  std::shared_ptr<ThreadPool> pool = {};  // null: a new one, of `threads`
   int threads = 1;
   ProgressListener progress = {};
   size_t memory_limit = 0;  // bytes; 0: MemoryBudget::DefaultLimit
@@ -333,7 +333,7 @@ class Runner final : private plan::LoopPlans {
   size_t arena_bytes() const;
   uint32_t threads() const { return threads_.count(); }
   MemoryBudget& budget() { return budget_; }  // of all memory of the session
-  // What runs each node so far, and declined partitions.
+  // Returns what runs each node so far, and declined partitions.
   std::vector<Placement> placements() const { return program_.placements(&delegates_); }
   const std::vector<std::string>& notices() const { return delegates_.notices(); }
 

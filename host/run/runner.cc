@@ -56,7 +56,7 @@ Result<std::unique_ptr<Runner>> Runner::Create(const Program& program, int threa
 
 Frame& Runner::FrameOf(const plan::Code& code) {
   if (const auto found = frames_.find(&code); found != frames_.end()) return *found->second;
-  auto frame = std::make_unique<Frame>(code, *this);  // creates those of its callees first
+  auto frame = std::make_unique<Frame>(code, *this);  // creates the frames of its callees first
   return *frames_.emplace(&code, std::move(frame)).first->second;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ThreadPool: threads that several sessions share, also those that run at the same time. Any thread.
 //
-// Kernels and libraries such as XNNPACK have threads of their own, which start with the first loop and end
-// with the last session. Once those of libraries have started, kernels use them as well. A session does not
+// Kernels and libraries such as XNNPACK have separate threads, which start with the first loop and end
+// with the last session. Once threads of libraries have started, kernels use them as well. A session does not
 // wait for the threads of kernels: while another one uses them, its loops run on the calling thread.
 #pragma once
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workers: threads that take part in the loops of their callers. Any thread.
 //
-// A loop never waits for a thread that has not begun: threads claim chunks one by one, first those of their
-// own share (so that each core keeps its part of the weights in its cache), then those of others. The caller
-// claims what nobody else does, and waits only for chunks that are running.
+// A loop never waits for a thread that has not begun: threads claim chunks one by one, first from their own
+// share (so that each core keeps its part of the weights in its cache), then from other shares. The caller
+// claims chunks that nobody else claims, and waits only for chunks that are running.
 //
 // Waiting threads spin for microseconds and sleep then. If a chunk takes much longer on a worker than on the
 // caller, then another process has the worker's core: callers run alone for some time.
@@ -58,7 +58,7 @@ class Workers {
   const std::unique_ptr<Share[]> memory_;
   const std::span<Share> shares_;  // the caller's first
 
-  // Of the caller whose loop runs.
+  // Used by the caller whose loop runs.
   alignas(64) std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
   bool started_ = false;
   uint32_t expected_ = 0;  // chunks that workers have run in all loops

@@ -53,7 +53,7 @@ Result<Buffer> Unpack(const File&, const format::SparsityParameters&, const Type
 class BufferTable {
  public:
   explicit BufferTable(bool deduplicate) : deduplicate_(deduplicate) {}
-  // `shared` false: a buffer of its own, which nothing else uses.
+  // Adds a buffer; if not `shared`, a separate buffer that nothing else uses.
   uint32_t Add(const Buffer&, bool shared);
   // Buffers that hold the same bytes as an earlier one fall together with it. To be called once, before
   // buffers().
@@ -107,7 +107,7 @@ Result<Buffer> ReadRange(const File&, uint64_t offset, uint64_t size);
 // ---- quantization.cc
 
 Status ReadQuant(const File&, const format::SubGraph&, const format::QuantizationParameters&, Value&);
-// Tensors beyond those of values: the scales and zero points of blockwise quantization.
+// Tensors beyond the values' tensors: the scales and zero points of blockwise quantization.
 struct AddedTensors {
   int32_t next = 0;  // the number of the next one
   std::vector<Offset<format::Tensor>> list = {};
@@ -119,7 +119,7 @@ Offset<format::QuantizationParameters> WriteQuant(Context&, const Quant*, const 
 // ---- tensors.cc
 
 Status ReadTensor(const File&, const format::SubGraph&, const format::Tensor&, Value&);
-// The number of each value's tensor; final states share that of the operand that they are the state of.
+// The number of each value's tensor. A final state shares the tensor of the operand whose state it is.
 class TensorNumbers {
  public:
   explicit TensorNumbers(const Function&);

@@ -60,7 +60,7 @@ class NodeReader {
     return node.op == Op::kCustom ? ReadCustomOptions(source, node) : ReadBuiltinOptions(source, node);
   }
 
-  // Constants are dense by now, and so what DENSIFY gives is its operand.
+  // DENSIFY of a constant returns its operand, because constants are dense by now.
   bool IsUnpacking(const Node& node) const {
     return node.is(Op::kDensify) && node.operands.size() == 1 && node.results.size() == 1 &&
            node.operands[0] != kNoValue && node.results[0] != kNoValue &&
@@ -138,7 +138,7 @@ class NodeReader {
       node.extra = "options of a kind that is not known";
       return {};
     }
-    // Options of another op's kind say nothing, here as in the interpreter that the format comes from.
+    // Options of another op's kind are ignored, as in TFLite's interpreter.
     if (table == nullptr) return {};
     const bool in_first = table->tag.where == OptionUnion::kFirst;
     const void* options = in_first ? source.builtin_options() : source.builtin_options_2();
@@ -149,7 +149,7 @@ class NodeReader {
     return node.op == Op::kStablehloComposite ? ReadComposite(node) : Status();
   }
 
-  // The parts of the options that the graph has a place of its own for.
+  // Reads the options that are members of the node in the graph.
   static Status ReadComposite(Node& node) {
     node.name = node.attrs.str("name", "");
     node.version = static_cast<int32_t>(node.attrs.i64("version", 0));
@@ -195,7 +195,7 @@ void ClearDefinedVariables(Function& function) {
   }
 }
 
-// The bytes of the file while they still say what the attributes say, else the attributes.
+// Returns the bytes of the file if they still hold the attributes, else the attributes as bytes.
 std::string FlexOptions(const Node& node) {
   if (!node.raw_options.empty()) {
     const Result<Attrs> said = ReadFlexMap(node.raw_options);
@@ -204,7 +204,7 @@ std::string FlexOptions(const Node& node) {
   return node.attrs.empty() ? std::string() : WriteFlexMap(node.attrs);
 }
 
-// What stands in the options table: for a composite, the fields that the graph keeps elsewhere.
+// Returns the attributes of the options table: for a composite, the fields that the graph keeps elsewhere.
 Attrs TableAttrs(const Node& node) {
   if (!node.is(Op::kStablehloComposite)) return node.attrs;
   Attrs attrs;

@@ -63,7 +63,7 @@ class Tables {
     return where == OptionUnion::kFirst ? first_ : second_;
   }
 
-  // Null: the union has no such member.
+  // Returns null if the union has no such member.
   std::unique_ptr<const OptionTable> Make(OptionUnion where, std::string_view name) const {
     const auto& members = *Members(where).values();
     for (const reflection::EnumVal* member : members) {

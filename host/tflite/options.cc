@@ -44,7 +44,7 @@ Result<FunctionRef> ReferenceTo(int64_t number, const std::vector<std::string>& 
   return FunctionRef{names[static_cast<size_t>(number)]};
 }
 
-// Nothing: the field stands at its default.
+// Returns nothing if the field has its default value.
 Result<AttrValue> ReadScalarField(const uint8_t* at, const OptionField& field,
                                   const std::vector<std::string>& names) {
   if (IsReal(field.type)) {
@@ -252,7 +252,7 @@ bool HasNewerFields(const flatbuffers::Table& table, const OptionTable& schema) 
 
 namespace {
 
-// Nothing: the field is absent or stands at its default.
+// Returns nothing if the field is absent or has its default value.
 Result<AttrValue> ReadField(const flatbuffers::Table& table, const OptionField& field,
                             const std::vector<std::string>& function_names) {
   if (field.type == reflection::String) {
@@ -285,7 +285,7 @@ Result<flatbuffers::Offset<void>> WriteOptionTable(FlatBufferBuilder& out, const
                                                    const Attrs& attrs, const FunctionNumber& number) {
   FUSEBOX_TRY(CheckNames(table, attrs));
   OptionWriter writer(out, number);
-  // What a table points to is written before the table.
+  // Objects that a table points to are written before the table.
   std::map<std::string_view, flatbuffers::uoffset_t> children;
   for (const OptionField& field : table.fields) {
     const AttrValue* value = attrs.Find(field.name);

@@ -23,7 +23,7 @@ SharedArray<T> ListOf(const File& file, const flatbuffers::Vector<T>* vector) {
   return SharedArray<T>(Buffer(std::move(copy), bytes));
 }
 
-// Scales and zero points of a blockwise quantized tensor stand in tensors of their own.
+// Scales and zero points of a blockwise quantized tensor are separate tensors.
 Result<std::vector<double>> ReadNumbers(const File& file, const format::SubGraph& graph, int index) {
   if (index < 0 || static_cast<size_t>(index) >= SizeOf(graph.tensors())) {
     return Invalid("quantization refers to tensor " + std::to_string(index) + ", which does not exist");

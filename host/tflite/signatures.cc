@@ -52,7 +52,7 @@ ListOffset<Offset<format::TensorMap>> WriteMap(flatbuffers::FlatBufferBuilder& o
                                                const std::vector<int32_t>& tensors) {
   std::vector<std::pair<std::string, int32_t>> sorted;
   for (size_t i = 0; i < names.size(); ++i) sorted.emplace_back(names[i], tensors[i]);
-  // A tensor that has several names has them in the order in which the function gives it.
+  // If a tensor has several names, the function's order is kept.
   const bool distinct = std::set(tensors.begin(), tensors.end()).size() == tensors.size();
   if (distinct) std::ranges::sort(sorted);
   std::vector<Offset<format::TensorMap>> maps;

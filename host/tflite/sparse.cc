@@ -8,7 +8,8 @@ namespace fusebox::tflite {
 namespace {
 
 constexpr size_t kMostLevels = 16;
-// Of all that a file unpacks to, per byte of it; what grows more is no model.
+// Limit of all bytes that a file unpacks to, per byte of the file, beyond kAlways bytes; a file that exceeds
+// it is no model.
 constexpr size_t kMostGrowth = 1024, kAlways = size_t{1} << 20;
 
 template <class Vector>
@@ -27,9 +28,9 @@ std::vector<int64_t> Numbers(format::SparseIndexVector kind, const void* table) 
   }
 }
 
-// A tensor is stored as a tree: one level per dimension, in an order of its own, and below those one level
-// per dimension of a block. A dense level has all its indices, a sparse one those in [segments[i], segments[i
-// + 1]) below index i of the level above.
+// A tensor is stored as a tree: one level per dimension, in any order, and below them one level per dimension
+// of a block. A dense level has all its indices, a sparse one the indices in [segments[i], segments[i + 1])
+// below index i of the level above.
 struct Level {
   int64_t extent = 0;  // indices are below it
   int64_t weight = 0;  // elements from one index to the next in the dense tensor

@@ -31,7 +31,7 @@ bool HasExtra(const format::Tensor& tensor) {
   return SizeOf(tensor.variant_tensors()) > 0 || HasCustomQuant(tensor);
 }
 
-// The parts of a tensor that the graph does not interpret, as a Tensor table of their own.
+// The parts of a tensor that the graph does not interpret, as a separate Tensor table.
 std::string ReadExtra(const format::Tensor& tensor) {
   format::TensorT extra;
   if (HasCustomQuant(tensor)) {
@@ -85,7 +85,7 @@ class TensorWriter {
       return Unsupported("element type " + std::string(Name(value.type.dtype)) + " is not in the format");
     std::vector<int32_t> shape, signature;
     FUSEBOX_TRY(Dims(value.type.shape, shape, signature));
-    // What an output hands out must not be what another tensor reads.
+    // An output's buffer is handed out, so no other tensor may read it.
     const uint32_t buffer = value.is_const() ? context_.buffers.Add(value.data, !outputs_.contains(id)) : 0;
     FUSEBOX_ASSIGN(const format::TensorT extra, Extra(value));
     const auto name = out_.CreateString(value.name);

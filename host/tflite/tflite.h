@@ -30,10 +30,10 @@ Result<std::string> Write(const Module&, const WriteOptions& = {});
 // The schema default of an option field ("Conv2DOptions", "dilation_w_factor"); monostate when there is no
 // such field.
 AttrValue OptionDefault(std::string_view table, std::string_view field);
-// Is `field` one of that table's? For messages with a did-you-mean.
+// Returns the fields of an option table, for messages with a did-you-mean.
 std::vector<std::string> OptionFields(std::string_view table);
 
-// Whether the op's option table can hold these attributes; the error names the one that it cannot.
+// Checks that the op's option table can hold these attributes; the error names the first that it cannot hold.
 Status CheckOptions(Op, const Attrs&);
 
 }  // namespace fusebox::tflite

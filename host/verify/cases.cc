@@ -184,7 +184,7 @@ void RetypeToF64(Module& module) {
 
 namespace {
 
-// Nothing: not quantized by tensor or channel.
+// Returns nothing for values that are not quantized by tensor or channel.
 std::optional<Tensor> Dequantized(const Value& value) {
   if (!value.is_const() || !value.quant || value.quant->scales.empty() || value.quant->block_size != 0)
     return std::nullopt;

@@ -12,7 +12,7 @@ namespace fusebox::verify {
 
 enum class ValueClass { kNormal, kTiny, kLarge, kZero, kOneHot, kExtreme };
 std::string_view Name(ValueClass);
-// All value classes, or those of a quick check.
+// Returns all value classes, or the classes of a quick check.
 std::vector<ValueClass> ValueClasses(bool all);
 
 // A tensor of a static type. Equal class, seed and operand give equal values. Integers with scales have

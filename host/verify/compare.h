@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparison of one result of a fused op with that of the body.
+// Comparison of one result of a fused op with the body's result.
 #pragma once
 
 #include <string>

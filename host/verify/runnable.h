@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function of a model as a program of its own: the body of a composite, or what replaces it.
+// A function of a model as a separate program: the body of a composite, or its replacement.
 #pragma once
 
 #include <memory>
@@ -25,13 +25,14 @@ struct Runnable {
   Result<std::vector<Tensor>> Again(std::span<const Tensor> inputs);  // with the state of the last run
 };
 
-// Copies the function with the site's constants bound into a module of its own. Operands that are absent at
-// the site are not inputs.
+// Copies the function into a new module, with the site's constants bound. Operands that are absent at the
+// site are not inputs.
 std::unique_ptr<Module> CopyOf(const Module& from, const Function& function,
                                const std::vector<Tensor>& constants, const std::vector<bool>& absent);
 
 bool IsRandom(const Module& module);
-// Whether it keeps state between calls. Custom ops may.
+// Returns whether it keeps state between calls. Custom ops may keep state; without `custom_ops`, they count
+// as stateless.
 bool IsStateful(const Module& module, bool custom_ops = true);
 
 }  // namespace fusebox::verify

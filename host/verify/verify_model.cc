@@ -32,7 +32,7 @@ void Isolate(const Function& f, const Node& node, Module& scratch, std::vector<T
   alone.outputs = copy.results;
 }
 
-// Whether a quantized constant of the op is not the one that its body computes with.
+// Returns whether the body does not read a quantized constant of the op, because it has float weights.
 bool HasFloatWeights(const Function& f, const Node& node, const Function& body) {
   const Uses uses(body);
   for (size_t i = 0; i < node.operands.size() && i < body.inputs.size(); ++i) {
@@ -43,7 +43,7 @@ bool HasFloatWeights(const Function& f, const Node& node, const Function& body) 
   return false;
 }
 
-// Why a node cannot be compared with its body. Empty: it can.
+// Returns why a node cannot be compared with its body, or an empty string if it can.
 std::string WhyNot(const Function& f, const Node& node, const Function* body) {
   if (!body) return "the file has no kept body";
   if (std::find(node.results.begin(), node.results.end(), kNoValue) != node.results.end())
@@ -77,7 +77,7 @@ Result<std::vector<Row>> VerifyModel(const Module& module, std::shared_ptr<Regis
       Isolate(*f, *node, scratch, constants);
       const std::vector<bool> used(node->results.size(), true);
       FUSEBOX_ASSIGN(row.verdict, VerifyFused(module, *body, scratch, *scratch.functions[0], constants, used,
-                                              fbx_tolerance{}, registry, options));
+                                              ToleranceOf(*registry, *node), registry, options));
       rows.push_back(std::move(row));
     }
   }

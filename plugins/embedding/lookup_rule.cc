@@ -13,7 +13,7 @@ bool IsInteger(fbx_dtype type) { return type == FBX_I32 || type == FBX_I64; }
 
 std::string Subject(uint32_t operand) { return operand == kTable ? "operand 0 (table)" : "operand 1 (ids)"; }
 
-// Whether the body returns each row as a vector, whatever the rank of the table.
+// Returns whether the body returns each row as a vector, for any rank of the table.
 bool HasFlatRows(const Site& site) { return site.in(kTable).rank() == 2 || site.out(0).rank() == 2; }
 
 void RequireResult(const Site& site, int64_t width) {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kScaleBits = 16, kSegmentBits = 7;  // fractional bits; segments of the table: 2^7
 
-// What log2(1 + x) is above x, with 16 fractional bits.
+// Returns log2(1 + x) - x at the ends of the segments, with 16 fractional bits.
 const std::array<int32_t, (1 << kSegmentBits) + 1>& Bulge() {
   static const auto table = [] {
     std::array<int32_t, (1 << kSegmentBits) + 1> values{};

@@ -52,7 +52,7 @@ inline void RequireArity(const Node& n, uint32_t operands, uint32_t results) {
   throw Error{FBX_INVALID, why, common::Subject(operand)};
 }
 
-// The last dim of an operand; -1: unknown. A scalar is an error.
+// Returns the last dim of an operand, or -1 if it is unknown. A scalar is an error.
 inline int64_t LastDim(const Node& n, uint32_t operand) {
   const Tensor t = n.in(operand);
   if (t.rank() < 0) return -1;
@@ -60,7 +60,7 @@ inline int64_t LastDim(const Node& n, uint32_t operand) {
   return t.dim(-1);
 }
 
-// Elements of an operand; -1: unknown.
+// Returns the number of elements of an operand, or -1 if it is unknown.
 inline int64_t CountOf(const Tensor& t) { return t.is_static() ? t.count() : -1; }
 
 inline void RequireCount(const Node& n, uint32_t operand, int64_t least, int64_t most) {

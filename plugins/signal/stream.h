@@ -2,13 +2,14 @@
 // Ops that keep samples between calls. Outer dimensions are separate streams.
 //
 // SignalFramer: samples i16 [..., n] -> frames i16 [..., n / frame_step, frame_size], and bool []: whether
-// all
-//   are complete (others are zeros). With prefill, zeros come before the first sample.
+//   all are complete (others are zeros). With prefill, zeros come before the first sample.
 // SignalOverlapAdd: frames i16 or f32 [..., n, size] -> [..., n * frame_step], the sums of overlapping
-// frames. SignalStacker: features i16 [num_channels] -> the last stacker_left_context, this and the next
-//   stacker_right_context ones, i16 [num_channels * (left + 1 + right)], and bool []: whether they are complete.
-//   There is one result in stacker_step calls. The first features count as those before them.
-// SignalDelay: samples i16 -> those of delay_length samples ago.
+//   frames.
+// SignalStacker: features i16 [num_channels] -> the last stacker_left_context, this and the next
+//   stacker_right_context ones, i16 [num_channels * (left + 1 + right)], and bool []: whether they are
+//   complete. There is one result in stacker_step calls. The first features stand for the missing ones
+//   before them.
+// SignalDelay: samples i16 -> the samples of delay_length samples ago.
 #pragma once
 
 #include <variant>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of string ops share: operands, types, and loops over elements.
+// Shared parts of the kernels of string ops: operands, types, and loops over elements.
 //
 // All kernels follow the TensorFlow op of the same name. Strings are bytes; where an op reads characters, it
 // reads UTF-8.

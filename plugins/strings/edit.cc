@@ -38,8 +38,7 @@ void Declined(F&& f) {
   }
 }
 
-// RE2 has a type of its own for this: in some versions that of Abseil, which may differ from the standard
-// one.
+// RE2 has a special type for this: in some versions Abseil's, which may differ from the standard one.
 re2::StringPiece Piece(std::string_view text) { return {text.data(), text.size()}; }
 
 // Axes of ReduceJoin, none negative.

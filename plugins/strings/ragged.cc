@@ -54,7 +54,7 @@ std::vector<int64_t> SplitsOfIds(const Node& n, uint32_t operand, int64_t rows, 
   return splits;
 }
 
-// The sizes that the operand `shape` requests; -1: as large as needed.
+// Returns the sizes that the operand `shape` requests, with -1 for as large as needed.
 std::vector<int64_t> Requested(const Node& n, size_t rank) {
   std::vector<int64_t> shape = Integers(n.in(0));
   if (n.in(0).rank() == 0 && shape[0] == -1) return std::vector<int64_t>(rank, -1);

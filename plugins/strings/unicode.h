@@ -18,7 +18,7 @@ class Errors {
   // are strict.
   void Each(std::string_view text, Encoding encoding,
             const std::function<void(uint32_t, int64_t)>& use) const;
-  // The code point to use instead of an invalid one; nothing: none.
+  // Returns the code point to use instead of an invalid one, or nothing to use none.
   std::optional<uint32_t> Instead(std::string_view what) const;
 
  private:
@@ -26,7 +26,7 @@ class Errors {
   uint32_t replacement_;
 };
 
-// Attributes input_encoding, output_encoding (UTF-8, UTF-16-BE, UTF-32-BE), and those of Errors.
+// Attributes input_encoding, output_encoding (UTF-8, UTF-16-BE, UTF-32-BE), and the attributes of Errors.
 class Transcoded {
  public:
   static constexpr std::string_view custom = "UnicodeTranscode";

@@ -21,7 +21,7 @@ struct MapOptions {
   float scale = 1;
 };
 
-// Version 2 has no options: the dimensions are those of the operand, 0 if unknown.
+// Version 2 has no options: the operand has the dimensions, 0 if unknown.
 MapOptions MapOptionsOf(const Node& n) {
   MapOptions o;
   if (n.version() >= 2) {

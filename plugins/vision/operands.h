@@ -36,7 +36,7 @@ inline void RequireRank(const Node& n, uint32_t operand, int rank) {
                 common::Subject(operand)};
 }
 
-// A dim of an operand; -1: the dim or the rank is unknown.
+// Returns a dim of an operand, or -1 if the dim or the rank is unknown.
 inline int64_t DimOf(const Tensor& t, int i) { return t.rank() < 0 ? -1 : t.dim(i); }
 
 }  // namespace fusebox::vision

@@ -6,7 +6,8 @@
 
 namespace fusebox::xnnpack {
 
-// The linker's build id of the object mapped at this address; empty: none, or no object.
+// Returns the linker's build id of the object mapped at this address, or an empty string if there is none, or
+// no object.
 std::string BuildIdAt(const void* address);
 // Same; without build id, size and time of the file.
 std::string BuildAt(const void* address);

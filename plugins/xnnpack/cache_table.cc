@@ -69,7 +69,7 @@ void ReportSegment(Sink sink, const StoreView& store, const SegmentView& s) {
   sink->segment(sink, &out);
 }
 
-// Of all forms of the family; 4-bit weights exist only for fully connected ops.
+// Returns the fingerprints of all forms of the family; 4-bit weights exist only for fully connected ops.
 std::vector<uint64_t> FingerprintsOf(Family family) {
   const size_t forms = family == Family::kFullyConnected ? kForms : static_cast<size_t>(Form::kDynamicInt4);
   std::vector<uint64_t> out;

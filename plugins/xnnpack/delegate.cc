@@ -50,7 +50,7 @@ bool IsWorthThreads(const Network& network) {
 
 bool IsBytes(fbx_dtype dtype) { return dtype == FBX_I8 || dtype == FBX_U8 || dtype == FBX_I4; }
 
-// Whether all values are f32, and no op reads 8-bit or 4-bit weights.
+// Returns whether all values are f32, and no op reads 8-bit or 4-bit weights.
 bool HasOnlyFloats(const Graph& graph) {
   const auto is_f32 = [](Tensor t) { return !t.present() || t.is_const() || t.dtype() == FBX_F32; };
   for (uint32_t i = 0; i < graph.node_count(); ++i) {

@@ -30,7 +30,8 @@ struct Settings {
       : cache_path(options.s("weight_cache_path", "")),
         share(options.b("share_weights", true)),
         half(options.s("precision", "f32") == "f16") {}
-  // Of the model that is being opened, even if the delegate is off. None: no options.
+  // Returns the settings for the model that is being opened, even if the delegate is off, or nothing without
+  // options.
   static std::optional<Settings> Of(const fbx_host* host, const fbx_caller& caller);
 
   const std::string cache_path;  // empty: no cache

@@ -45,7 +45,7 @@ std::string Cpu() {
   return cpu;
 }
 
-// Of the object that contains XNNPACK.
+// Returns the build of the object that contains XNNPACK.
 const std::string& LibraryBuild() {
   static const std::string build = [] {
     std::string id = BuildIdAt(reinterpret_cast<const void*>(&xnn_create_runtime_v4));

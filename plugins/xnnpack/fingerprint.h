@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What packed bytes depend on besides recipe and weights: the loaded XNNPACK library and the CPU.
+// Fingerprints of the loaded XNNPACK library and the CPU, on which packed bytes depend besides recipe and
+// weights.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ std::string_view Text(fbx_str text) {
   return text.ptr == nullptr ? std::string_view() : to_string_view(text);
 }
 
-// What is packed in one phase. Any thread.
+// Weights that are packed in one phase. Any thread.
 class Batch {
  public:
   explicit Batch(const Settings& settings)
@@ -82,8 +82,8 @@ class Batch {
   bool ended_ = false;
 };
 
-// What a handle stands for. The store is held by the batch, so that the last handle waits for what is being
-// published; opening a model does not wait.
+// A handle's weights. The batch holds the store, so that the last handle waits for what is being published;
+// opening a model does not wait.
 struct Held {
   std::shared_ptr<Batch> batch;
   cache::Key key;
@@ -111,7 +111,8 @@ struct Held {
   }
 };
 
-// The batch of the caller's phase; null: nothing is stored for this model, which is kept too.
+// Returns the batch of the caller's phase, or null if nothing is stored for this model; the model keeps
+// either.
 std::shared_ptr<Batch> BatchOf(const fbx_host* host, const fbx_caller& caller) {
   static const char key = 0;
   static std::mutex mutex;  // one batch per phase, though several threads may need it first

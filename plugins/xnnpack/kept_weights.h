@@ -3,8 +3,8 @@
 // (abi/ext/weights.h).
 //
 // Weights are kept where the model's delegate `xnnpack` has its weight_cache_path, whether it runs or not.
-// What is packed in one phase (abi/ext/caller.h) becomes one segment, published when the phase has ended and
-// all of it is committed.
+// Weights that are packed in one phase (abi/ext/caller.h) become one segment, published when the phase has
+// ended and all of them are committed.
 #pragma once
 
 #include <fusebox/abi/ext/weights.h>

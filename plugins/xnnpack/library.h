@@ -14,7 +14,8 @@ xnn_status StartLibrary() noexcept;
 // Throws Reject if XNNPACK does not support this machine.
 void RequireLibrary();
 
-// The host's thread pool, if it is from the pthreadpool code that XNNPACK uses; NULL: one thread.
+// Returns the host's thread pool, if it is from the pthreadpool code that XNNPACK uses, or NULL for one
+// thread.
 pthreadpool_t HostPool(const fbx_host* host);
 
 }  // namespace fusebox::xnnpack

@@ -32,8 +32,8 @@ class ModelWeights {
   cache::Digest Of(const fbx_tensor& tensor);
   // Writes new digests of the model's file to disk.
   void Save();
-  // Why packed weights are not stored, as far as known; returned once. Empty: they are stored, or need not
-  // be.
+  // Returns once why packed weights are not stored, as far as known, or an empty string if they are, or need
+  // not be.
   std::string WhyNotKept();
 
  private:

@@ -11,8 +11,8 @@ namespace fusebox::xnnpack {
 
 using namespace sdk;
 
-// Whether readers of a DEQUANTIZE of this constant unpack it themselves: f16, and i8 with scales per tensor
-// or per channel.
+// Returns whether readers of a DEQUANTIZE of this constant unpack it themselves: f16, and i8 with scales per
+// tensor or per channel.
 bool IsUnpacked(Tensor stored);
 
 // Borrows the graph.
@@ -23,8 +23,8 @@ class Network {
   explicit Network(const Graph& graph, bool claiming = false);
   const Graph& graph() const { return graph_; }
   bool claiming() const { return claiming_; }
-  // The constant of a value: itself, or the operand of a DEQUANTIZE that its readers unpack. Nothing:
-  // computed, or an input.
+  // Returns the constant of a value: itself, or the operand of a DEQUANTIZE that its readers unpack. Returns
+  // nothing for a computed value or an input.
   std::optional<Tensor> Constant(fbx_value id) const;
 
  private:

@@ -152,8 +152,8 @@ class Trial {
   std::map<size_t, Results> expected_;  // by row
 };
 
-// Whether XNNPACK may use its AMX code, whose results with a scale per channel differ from run to run: one
-// trial proves nothing.
+// Returns whether XNNPACK may use its AMX code, whose results with a scale per channel differ from run to
+// run: one trial proves nothing.
 bool HasAmx() {
 #if defined(__x86_64__)
   constexpr unsigned kAmxInt8 = 1U << 25;
@@ -169,7 +169,7 @@ bool Try(bool blocks, size_t rows) {
   if (StartLibrary() != xnn_status_success) return false;
   Trial trial(blocks);
   if (rows > 0) return trial.IsRight(rows);
-  // One row, all remainders, and one row after a tile, which has a kernel of its own where it is alone.
+  // Tries one row, all remainders, and one row after a tile, which has a special kernel where it is alone.
   for (size_t some = 1; some <= kTile + 1; ++some)
     if (!trial.IsRight(some)) return false;
   return true;

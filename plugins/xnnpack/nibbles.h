@@ -7,8 +7,8 @@
 
 namespace fusebox::xnnpack {
 
-// Whether products of `rows` rows (0: of any number) by 4-bit weights are correct on this CPU. `blocks`: a
-// scale per block of weights instead of one per channel. The first call takes 0.1 to 2 ms.
+// Returns whether products of `rows` rows (0: of any number) by 4-bit weights are correct on this CPU.
+// `blocks`: a scale per block of weights instead of one per channel. The first call takes 0.1 to 2 ms.
 bool MultipliesNibbles(bool blocks, size_t rows);
 
 }  // namespace fusebox::xnnpack

@@ -53,9 +53,9 @@ class PackProvider {
   // The address to pass to XNNPACK for the kernel.
   const void* Register(Recipe recipe, const Source& source);
 
-  // Memory like that of `unpack`, for constants that are read while ops are created, but not packed.
+  // Keeps memory as `unpack` does, for constants that are read while ops are created, but not packed.
   const void* Hold(std::vector<uint8_t> bytes);
-  // Of the registered weights, those that XNNPACK will pack now; size in the model.
+  // Returns the size in the model of the registered weights that XNNPACK will pack now.
   uint64_t bytes_to_pack() const;
   // Calls `packed` with its bytes for each of them; null: stop.
   void Watch(std::function<void(uint64_t bytes)> packed) { packed_ = std::move(packed); }
@@ -66,7 +66,8 @@ class PackProvider {
   // After all runtimes of the session were created: publishes the build. Later weights are another build.
   void Publish();
 
-  // Not empty: XNNPACK contradicts the cached weights. The last runtime must not run.
+  // Returns how XNNPACK contradicts the cached weights, or an empty string. If it does, the last runtime must
+  // not run.
   const std::string& poisoned() const { return poisoned_; }
   const PackStatistics& statistics() const { return statistics_; }
 

@@ -29,8 +29,8 @@ struct Weights {
   float least_scale = 0;       // of the filter: smaller ones have no effect, and XNNPACK rejects them
   bool dynamic = false;        // the activation is quantized at run time: the bias is f32
   bool always_packed = false;  // XNNPACK packs this op without look-up
-  // Of a convolution: adjacent results of a row that are computed as one with more channels. Their filters
-  // are `step` columns apart, and zero elsewhere; dims are those of all.
+  // Adjacent results in a row of a convolution that are computed as one with more channels. Their filters are
+  // `step` columns apart, and zero elsewhere; dims are the dims of all of them.
   size_t pixels = 1, step = 0;
 };
 
@@ -88,7 +88,7 @@ class Subgraph {
   // A converted constant; the memory lives as long as the runtime.
   const void* Keep(std::vector<uint8_t> bytes);
   uint32_t Constant(xnn_datatype datatype, const Dims& dims, const void* data);
-  // Of activations: f32 values, converted if these are f16.
+  // Adds a constant for activations: f32 values, converted if these are f16.
   uint32_t RealConstant(const Dims& dims, const void* data);
 
   void Check(xnn_status status, const char* what = "define") const;

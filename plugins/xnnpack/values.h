@@ -30,7 +30,7 @@ inline bool Quantized(Tensor t) { return t.dtype() == FBX_I8 || t.dtype() == FBX
 // For a quantized tensor that passed RequireValue; the default for floats.
 Affine AffineOf(Tensor t);
 
-// Whether no scale is smaller.
+// Returns whether no scale is smaller.
 bool ScalesAreAtLeast(const fbx_quant& quant, float least);
 
 // fp32, qint8 or quint8; for a tensor that passed RequireValue.

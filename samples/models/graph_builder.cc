@@ -43,7 +43,8 @@ void InferAttrs(const tf::OpDef::Arg& arg, std::span<const Ref> values, tf::Node
   }
 }
 
-// Number of remaining inputs for an argument: for a list all, except those of later arguments.
+// Returns the number of inputs of an argument. A list has all remaining inputs, except for the inputs of
+// later arguments.
 size_t TakenBy(const tf::OpDef& op, int argument, size_t remaining) {
   const tf::OpDef::Arg& arg = op.input_arg(argument);
   if (arg.number_attr().empty() && arg.type_list_attr().empty()) return 1;

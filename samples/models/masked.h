@@ -6,7 +6,8 @@
 
 namespace fusebox::samples {
 
-// Whether steps with only zero features are skipped, and their output: that of the previous step, or zeros.
+// Steps with only zero features: not skipped (kNone), or skipped, with the output of the previous step
+// (kHold) or zeros (kZeros).
 enum class Masks { kNone, kHold, kZeros };
 
 // WriteRecurrent with the mask as the last argument of the layer's function.

@@ -29,8 +29,8 @@ class V1Graph {
  public:
   std::string Placeholder(const std::string& name, tf::DataType dtype, const Shape& shape);
   std::string Const(const TensorValue& value, const std::string& name = "Const");
-  // A node; returns its first result. Its dtype is that of its first input, unless given; T is set to the
-  // dtype of the first input.
+  // Adds a node and returns its first result. Without `dtype`, the result has the dtype of the first input; T
+  // is set to the dtype of the first input.
   std::string Op(const std::string& op, const Names& inputs, tf::DataType dtype = tf::DT_INVALID,
                  const std::vector<Attr>& attrs = {}, const std::string& name = {});
   // Further results of a node.

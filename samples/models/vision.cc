@@ -103,7 +103,7 @@ Status WriteDetectionPostProcess(const std::string& dir, uint64_t seed) {
   const Ref y = center(0), x = center(1), height = half(0), width = half(1);
   const BoxColumns boxes = {e.Like("Sub", y, height), e.Like("Sub", x, width), e.Like("AddV2", y, height),
                             e.Like("AddV2", x, width)};
-  // The first score is that of the background.
+  // The first score belongs to the background.
   const Ref scores = f.Op("Slice",
                           {e.Reshaped(predicted, {kAnchors, kClasses + 1}), f.Const(Ints({0, 1}), "begin"),
                            f.Const(Ints({kAnchors, kClasses}), "size")},

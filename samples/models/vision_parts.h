@@ -8,7 +8,7 @@
 
 namespace fusebox::samples {
 
-// Short notation for nodes of a function; shapes default to that of the first operand.
+// Short notation for nodes of a function; shapes default to the shape of the first operand.
 class Expressions {
  public:
   explicit Expressions(FunctionBuilder& f) : f(f) {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // write_models OUTDIR [--model NAME]... [--seed N]: writes sample SavedModels to OUTDIR/NAME; by default all.
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -45,6 +46,7 @@ bool ParseOptions(const std::vector<std::string>& args, Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // writing beyond `ulimit -f` then fails with EFBIG
   Options options;
   if (!ParseOptions({argv + 1, argv + argc}, options)) return Usage();
   for (const std::string& name : options.models) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the weight cache brings: every model of cache_models.h without a cache, while the cache is built, and
-// from the cache.
+// Measures the gain of the weight cache: every model of cache_models.h without a cache, while the cache is
+// built, and from the cache.
 //
 //   cache_bench --plugin FOLDER [--dir DIR] [--rounds N] [--small] [MODEL...]
 //
-// Each run is a process of its own, with the plugin loaded and the model's pages in memory. The modes take
+// Each run is a separate process, with the plugin loaded and the model's pages in memory. The modes take
 // turns. "unshared" is how XNNPACK is used without a cache: every signature packs its own weights. Without a
 // cache ours still share them in memory. "open" is Model::Open and Session::Create; "init" adds the planning
 // of all signatures, in which weights are packed; "first" goes from Open to the first output (llm: 64 tokens
 // of prefill, then one of decode); "steady" is one more run (llm: of decode). "packed" are the bytes that
-// XNNPACK packed, "reused" those that it did not have to pack.
+// XNNPACK packed, "reused" the bytes that it did not have to pack.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -83,7 +83,7 @@ Status StartDecode(Session& session) {
   return {};
 }
 
-// What the plugin says of its weights, in MB: what it packed, and what it had already.
+// Reads the bytes of weights from the plugin's log, in MB: packed, and reused.
 void AddBytes(const std::string& said, Row& row) {
   const std::regex bytes(
       "bytes: (\\d+) packed, (\\d+) found, (\\d+) shared, (\\d+) packed again, (\\d+) private");
@@ -213,7 +213,7 @@ Result<Row> RunOnce(const std::string& name, const fs::path& model, const Mode& 
 
 std::string UnitOf(std::string_view column) { return std::string(column.substr(column.rfind(' ') + 1)); }
 
-// Of one mode in one round, beside the modes that have no cache.
+// Writes the metrics of one mode in one round, beside the modes that have no cache.
 void WriteMode(const std::string& job, int round, const std::vector<Row>& rows, size_t mode,
                double model_mb) {
   const Row& row = rows[mode];

@@ -58,7 +58,7 @@ ValueId RootMeanSquareNorm(Net& net, ValueId x, const Weights& scale) {
   return net.Multiply(net.Multiply(x, inverse), net.Constant(scale));
 }
 
-// Keys and values of the tokens before: inputs where there are any, and those of this call as outputs.
+// Keys and values of the tokens before as inputs, if there are any, and of this call as outputs.
 struct Cache {
   std::vector<ValueId> inputs, outputs;
 };

@@ -37,7 +37,7 @@ struct Cost {
   double seconds = 0, peak_mb = 0;
 };
 
-// Runs `work` in a process of its own. Returns what that took.
+// Runs `work` in a separate process, and returns its cost.
 Cost InChild(const std::function<Status()>& work) {
   const auto start = std::chrono::steady_clock::now();
   const pid_t child = fork();

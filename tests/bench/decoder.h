@@ -34,7 +34,7 @@ struct Decoder {
   Weights table, last_norm, logits;  // of tokens [vocabulary, width], ...
   std::vector<DecoderLayer> layers;
 
-  // Of the matrices that decoding one token reads, with their scales.
+  // Returns the bytes of the matrices that decoding one token reads, with their scales.
   size_t bytes_per_token() const;
 };
 Decoder MakeDecoder(const DecoderSizes&, DecoderWeights);

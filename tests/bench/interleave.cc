@@ -26,7 +26,7 @@ double Millis(Clock::time_point since) {
   return std::chrono::duration<double, std::milli>(Clock::now() - since).count();
 }
 
-// Whether another thread of this process runs.
+// Returns whether another thread of this process runs.
 bool OthersRun() {
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     if (task.path().filename() == std::to_string(gettid())) continue;

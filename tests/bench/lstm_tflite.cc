@@ -150,7 +150,7 @@ std::string WriteModel(const LstmProblem& p) {
   for (int gate = 0; gate < 4; ++gate) AddGate(writer, p, gate, operands);
   operands[18] = writer.AddTensor({1, p.units}, activation(kInt8, kOutputScale, true));
   operands[19] = writer.AddTensor({1, p.units}, activation(kInt16, kCellScale, true));
-  // Of the gates, which only layer normalization uses, and of the hidden values.
+  // Adds intermediates of the gates, which only layer normalization uses, and of the hidden values.
   for (int i = 0; integers && i < 5; ++i)
     intermediates.push_back(i < 4 ? writer.AddTensor({}, activation(kInt16, 1.0F / 4096, false))
                                   : writer.AddTensor({}, activation(kInt8, kOutputScale, false)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files beside stock TFLite, with its XNNPACK delegate or both without a delegate. Each is measured in a
-// process of its own, which the peer may take down.
+// separate process, which the peer may take down.
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -92,7 +92,8 @@ json MeasureFile(const std::string& path, const NetArguments& arguments, int thr
   return alone;
 }
 
-// The files without folders and endings; those of the same name with as many folders as tell them apart.
+// Returns the files without folders and endings; files of the same name keep as many folders as tell them
+// apart.
 std::vector<std::string> Names(const std::vector<std::string>& files) {
   std::vector<std::string> names;
   std::vector<std::filesystem::path> folders;
@@ -145,7 +146,7 @@ double Ratio(const json& measured) {
   return peer < kLeastTime ? 0 : Median(std::move(ours)) / peer;
 }
 
-// Whether most of its convolutions and FULLY_CONNECTED read 8-bit values.
+// Returns whether most of its convolutions and FULLY_CONNECTED read 8-bit values.
 bool HasByteProducts(const std::string& path, const NetArguments& arguments) {
   const auto model = OpenModel(path, arguments);
   if (!model) return false;

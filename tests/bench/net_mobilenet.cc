@@ -23,8 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What XNNPACK allocates in whole lines of the cache: while it makes a runtime, weights that are packed past
-// any cache.
+// Bytes that XNNPACK allocates in whole lines of the cache while it makes a runtime: weights that are packed
+// past any cache.
 constexpr size_t kLine = 64;
 size_t allocated = 0;
 
@@ -188,8 +188,8 @@ uintmax_t BytesBelow(const fs::path& dir) {
   return bytes;
 }
 
-// What goes through a weights cache and what past it; and that our cache holds it after one start, so that
-// the next adds nothing.
+// Measures the bytes that go through a weights cache and past it, and checks that our cache holds them after
+// one start, so that the next start adds nothing.
 Result<Share> MeasureShare(const MobileNet& net, const std::string& path, const NetArguments& arguments) {
   Share share;
   Counting counting;

@@ -23,7 +23,7 @@ std::string ValueInfo(const std::string& name, Type type, const std::vector<int6
   return Bytes(1, name) + Bytes(2, Bytes(1, Number(1, type) + Bytes(2, shape)));
 }
 
-// Of the C API, whose function table only grows at its end.
+// Entries of the C API, whose function table only grows at its end.
 enum Entry {
   kGetErrorMessage = 2,
   kCreateEnv = 3,

@@ -26,9 +26,9 @@ double Micros(Clock::time_point since) {
   return std::chrono::duration<double, std::micro>(Clock::now() - since).count();
 }
 
-// Closing is not part of opening. What was opened outlives the clock, and what closing leaves for the
-// allocator to tidy up is tidied before the clock starts: glibc does so at the next request for more than a
-// kilobyte, which is otherwise that of the first to open.
+// Closing is not part of opening. Opened models outlive the clock, and the allocator tidies up after closing
+// before the clock starts: glibc does so at the next request for more than a kilobyte, which would otherwise
+// be the first request of the first model to open.
 void Settle() {
   void* volatile large = std::malloc(4096);
   std::free(large);

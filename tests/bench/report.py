@@ -13,7 +13,6 @@ import fnmatch
 import json
 import pathlib
 import random
-import re
 import statistics
 import sys
 
@@ -204,7 +203,7 @@ def markdown_table(lines):
 
 
 def summary(lines):
-    """Of the many files of one benchmark, the median and the largest ratio by number of threads."""
+    """Returns, for the many files of one benchmark, the median and the largest ratio by number of threads."""
     by_threads = collections.defaultdict(list)
     for line in lines:
         if line.bench == 'files' and line.peer != NO_PEER:
@@ -219,16 +218,14 @@ def errors_of(rows):
     return [(who == OURS, f'{bench}: {job}: {who}: {why}') for bench, job, who, why in seen]
 
 
-def write_docs(text, lines, machine):
-    """`text` with new tables between the markers of the benchmarks that `lines` are of; machine and date stand on top."""
+def write_docs(folder, lines, machine):
+    """Writes a page for each benchmark that `lines` are of: machine and date, the table, a summary."""
     for bench in dict.fromkeys(line.bench for line in lines):
         own = [line for line in lines if line.bench == bench]
-        body = '\n\n'.join([machine, markdown_table(own)] + [s + '.' for s in summary(own)])
-        pattern = re.compile(rf'(<!-- bench:{re.escape(bench)} -->\n).*?(<!-- /bench -->)', re.S)
-        text, count = pattern.subn(lambda m: f'{m[1]}{body}\n{m[2]}', text)
-        if count != 1:
-            raise ValueError(f'{count} places between <!-- bench:{bench} --> and <!-- /bench -->, expected 1')
-    return text
+        head = (f'# Benchmark {bench}\n\n`./dev bench {bench}` writes this page; '
+                '[how to read it](../benchmarks.md#how-to-read-the-tables).')
+        parts = [head, machine, markdown_table(own)] + [s + '.' for s in summary(own)]
+        (folder / f'{bench}.md').write_text('\n\n'.join(parts) + '\n')
 
 
 def as_json(lines, rows, machine):

@@ -4,10 +4,14 @@
 import contextlib
 import io
 import json
+import os
+import pathlib
 import random
+import tempfile
 import time
 import unittest
 
+import plot
 import report
 import run
 
@@ -136,34 +140,29 @@ class Margins(unittest.TestCase):
 
 
 class Pages(unittest.TestCase):
-    PAGE = 'before\n<!-- bench:lstm -->\nold\n<!-- /bench -->\nbetween\n<!-- bench:net -->\nkept\n<!-- /bench -->\n'
-
-    def test_gets_tables_between_the_markers_of_what_was_measured(self):
+    def test_a_page_for_each_benchmark_that_was_measured(self):
         line = only(rows([1] * 8, [2] * 8), margin(1))
-        page = report.write_docs(self.PAGE, [line], '2026-01-01, a machine.')
-        self.assertEqual(page, '''before
-<!-- bench:lstm -->
+        with tempfile.TemporaryDirectory() as folder:
+            report.write_docs(pathlib.Path(folder), [line], '2026-01-01, a machine.')
+            self.assertEqual(os.listdir(folder), ['lstm.md'])
+            self.assertEqual((pathlib.Path(folder) / 'lstm.md').read_text(), '''# Benchmark lstm
+
+`./dev bench lstm` writes this page; [how to read it](../benchmarks.md#how-to-read-the-tables).
+
 2026-01-01, a machine.
 
 | job | metric | ours | peer | peer measured | ours / peer | 95 % interval | margin | result |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 | f32, 128 units | run | 1.00 ms | TFLite | 2.00 ms | 0.500 | 0.500 to 0.500 | 1.00 | ok |
-<!-- /bench -->
-between
-<!-- bench:net -->
-kept
-<!-- /bench -->
 ''')
-        self.assertEqual(report.write_docs(page, [line], '2026-01-01, a machine.'), page)
 
-    def test_without_markers_is_refused(self):
-        with self.assertRaises(ValueError):
-            report.write_docs('no markers', [only(rows([1] * 8, [2] * 8), margin(1))], 'x')
-
-    def test_the_page_of_this_project_has_all_markers(self):
-        page = (report.HERE / '../../docs/benchmarks.md').resolve().read_text()
+    def test_this_project_has_all_pages(self):
+        pages = (report.HERE / '../../docs/benchmarks').resolve()
         for bench in dict.fromkeys(m.bench for m in report.read_margins()):
-            self.assertEqual(page.count(f'<!-- bench:{bench} -->\n'), 1, bench)
+            self.assertTrue((pages / f'{bench}.md').exists(), bench)
+
+    def test_pictures_are_drawn_from_the_tables(self):
+        self.assertEqual(plot.write((report.HERE / '../../docs').resolve(), check=True), [])
 
     def test_says_how_many_files_are_faster(self):
         made = rows([1] * 8, [2] * 8, bench='files', job='a, 1 thread') + rows([3] * 8, [2] * 8, bench='files',

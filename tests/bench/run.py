@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py BUILD [--quick] [--rounds N] [--all] [--json FILE] [--docs FILE] [NAME...]: runs the benchmarks of a build tree.
+"""run.py BUILD [--quick] [--rounds N] [--all] [--json FILE] [--docs DIR] [NAME...]: runs the benchmarks of a build tree.
 
 Every benchmark runs N times, in turns with the others (default 3, with --quick 1 and less of each). Then the table of report.py is
-printed; --all adds the rows without a line in margins.tsv, --json writes everything to a file, --docs writes the tables into a page.
+printed; --all adds the rows without a line in margins.tsv, --json writes everything to a file, --docs writes the pages and pictures of docs.
 FUSEBOX_PEER_DIR holds the peers, FUSEBOX_MODELS a folder of .tflite files. NAMEs: lstm threads open net files kernels cache
 convert cancel nn conv_lstm decoder tool.
 Exit status: that of report.py.
@@ -20,6 +20,7 @@ import subprocess
 import sys
 import time
 
+import plot
 import report
 
 SAMPLES = ('conv_relu', 'dense', 'counter', 'lstm_states', 'keras_lstm', 'gru')
@@ -239,8 +240,8 @@ def main(words):
     if arguments.json:
         arguments.json.write_text(json.dumps(report.as_json(lines, rows, on_top), indent=1) + '\n')
     if arguments.docs:
-        page = arguments.docs.read_text()
-        arguments.docs.write_text(report.write_docs(page, report.shown(lines), on_top))
+        report.write_docs(arguments.docs / 'benchmarks', report.shown(lines), on_top)
+        plot.write(arguments.docs)
     return status
 
 

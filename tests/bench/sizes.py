@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""sizes.py BUILD [--docs FILE]: sizes of the libraries that a program ships, stripped, beside the peers, and what each part of
-libfusebox.so takes, from the linker's map. FUSEBOX_PEER_DIR holds the peers. --docs writes both tables into a page.
+"""sizes.py BUILD [--docs DIR]: sizes of the libraries that a program ships, stripped, beside the peers, and what each part of
+libfusebox.so takes, from the linker's map. FUSEBOX_PEER_DIR holds the peers. --docs writes benchmarks/sizes.md of that folder.
 Exit status 1: libfusebox.so and xnnpack.so are larger than LIMIT together.
 """
 import argparse
@@ -14,6 +14,10 @@ import sys
 import tempfile
 
 LIMIT = 4_500_000
+HEAD = '''# Sizes
+
+`./dev sizes` writes this page: stripped files of the release build. TensorFlow Lite and ONNX Runtime contain their
+kernels.'''
 ROWS = 24  # of the second table
 SECTION = re.compile(r'^ (\.\S+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+)\s+(\S.*\.o\)?)$')
 IN_FILE = ('.text', '.rodata', '.data', '.eh_frame', '.gcc_except_table', '.init_array')
@@ -84,12 +88,7 @@ def main():
     by_part = table(('part of `libfusebox.so`', 'KB'), [(name, f'{size / 1e3:.0f}') for name, size in shown])
     print(by_library, by_part, sep='\n\n')
     if options.docs:
-        page = options.docs.read_text()
-        new, count = re.subn(r'(<!-- sizes -->\n).*?(<!-- /sizes -->)', lambda m: f'{m[1]}{by_library}\n\n{by_part}\n{m[2]}',
-                             page, flags=re.S)
-        if count != 1:
-            sys.exit(f'{options.docs}: {count} places between <!-- sizes --> and <!-- /sizes -->, expected 1')
-        options.docs.write_text(new)
+        (options.docs / 'benchmarks/sizes.md').write_text(f'{HEAD}\n\n{by_library}\n\n{by_part}\n')
     if total > LIMIT:
         sys.exit(f'libfusebox.so and xnnpack.so take {total / 1e6:.2f} MB, more than {LIMIT / 1e6:.2f}')
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes nets with the structure of public f32 models and random weights, for net_bench.
 //
-//   write_nets DIR
+//   write_nets DIR [twins]
 //
 // deeplabv3: MobileNetV2 with half the channels, 257x257, dilated depthwise convolutions, an image-wide pool
 // and RESIZE_BILINEAR. face_detection_full_range: an encoder of 192x192 with a decoder, whose sizes grow
 // again. pose_detection: 5x5 depthwise convolutions and sums whose channels are padded. unet: 3x3
 // convolutions of few channels, down to one. mobilebert: two layers of bottlenecks over 128 tokens.
-// average_word_vector: the mean of the embeddings of 256 words.
+// average_word_vector: the mean of the embeddings of 256 words. twins: chains of 20, 21 and 22 equal
+// convolutions instead, so 5 % and 10 % slower than the first one, for same.py.
 #include <cmath>
 #include <cstdio>
 
@@ -283,6 +284,29 @@ Module WordVectors() {
   return module;
 }
 
+Module Chain(int64_t size, int64_t channels, int layers) {
+  Module module;
+  Image image(module, {1, size, size, channels});
+  for (int i = 0; i < layers; ++i) image.Conv(channels, 3);
+  image.Output(image.at());
+  return module;
+}
+
+bool Write(const Module& module, const std::string& path) {
+  const Status written = tflite::WriteFile(module, path);
+  if (!written) std::fprintf(stderr, "%s\n", written.error().message.c_str());
+  return written.has_value();
+}
+
+int WriteTwins(const std::string& dir) {
+  for (const int layers : {20, 21, 22}) {
+    const std::string end = "_" + std::to_string(layers) + ".tflite";
+    if (!Write(Chain(4, 16, layers), dir + "/small" + end)) return 1;
+    if (!Write(Chain(24, 32, layers), dir + "/medium" + end)) return 1;
+  }
+  return 0;
+}
+
 int Main(const std::string& dir) {
   const std::pair<const char*, Module (*)()> nets[] = {{"deeplabv3", DeepLab},
                                                        {"face_detection_full_range", FaceDetection},
@@ -290,10 +314,8 @@ int Main(const std::string& dir) {
                                                        {"unet", UNet},
                                                        {"mobilebert", MobileBert},
                                                        {"average_word_vector", WordVectors}};
-  for (const auto& [name, make] : nets) {
-    const Status written = tflite::WriteFile(make(), dir + "/" + name + ".tflite");
-    if (!written) return std::fprintf(stderr, "%s\n", written.error().message.c_str()), 1;
-  }
+  for (const auto& [name, make] : nets)
+    if (!Write(make(), dir + "/" + name + ".tflite")) return 1;
   return 0;
 }
 
@@ -302,6 +324,7 @@ int Main(const std::string& dir) {
 
 int main(int argc, char** argv) {
   if (argc == 2) return fusebox::bench::Main(argv[1]);
-  std::fprintf(stderr, "usage: write_nets DIR\n");
+  if (argc == 3 && std::string(argv[2]) == "twins") return fusebox::bench::WriteTwins(argv[1]);
+  std::fprintf(stderr, "usage: write_nets DIR [twins]\n");
   return 2;
 }

@@ -53,6 +53,9 @@ constexpr bool kSanitized = false;
 constexpr const char *kSegv = "killed by signal 11", *kDivision = "killed by signal 8";
 #endif
 
+// The block that an access missed; sanitizers end the process before.
+constexpr const char* At(const char* block) { return kSanitized ? kSegv : block; }
+
 // Found by measures of malloc and by a limit of address space, which sanitizers exclude.
 bool NeedsPlainBuild(const std::string& name) {
   return name == "HugeAllocation" || name == "LeakPerLoad" || name == "LeakPerSession";
@@ -69,6 +72,7 @@ constexpr Planted kFile[] = {
      "the manifest lists a kernel for custom planted.more, but the library has none"},
     {"OtherMinor", "load.host", "it needs a host with plugin ABI 1.1"},
     {"LeakPerLoad", "load.cycles", "each load and unload leaks"},
+    {"UnloadCrash", "load.host", " in unload of planted.plugin"},
 };
 
 constexpr Planted kProcess[] = {
@@ -80,6 +84,8 @@ constexpr Planted kProcess[] = {
     {"SignalHandler", "process.signals", "signal 10"},
     {"RoundingMode", "process.settings", "rounding"},
     {"Locale", "process.settings", "locale"},
+    {"SetsEnvironment", "process.settings", "environment"},
+    {"ChangesFolder", "process.settings", "current folder"},
     {"Abort", "kernel.bounds", "killed by signal 6 (Aborted) in invoke of planted.norm"},
     {"Throw", "kernel.bounds", "killed by signal 6 (Aborted) in invoke of planted.norm"},
     {"ExitZero", "kernel.bounds", "the process ended (exit was called) in invoke of planted.norm"},
@@ -89,14 +95,21 @@ constexpr Planted kProcess[] = {
 
 constexpr Planted kKernel[] = {
     {"ReadPastEnd", "kernel.uninitialized", "bytes behind a buffer"},
-    {"ReadBeforeStart", "kernel.bounds", kSegv},
+    {"ReadBeforeStart", "kernel.bounds", At(" 4 bytes before the begin of operand 0")},
     {"WritePastEnd", "kernel.bounds", "writes outside of result 0, "},
-    {"WriteBeforeStart", "kernel.bounds", kSegv},
-    {"WriteInput", "kernel.bounds", kSegv},
-    {"WriteConstant", "kernel.bounds", kSegv},
-    {"FreedScratch", "kernel.bounds", kSegv},
-    {"KeptView", "kernel.bounds", kSegv},
-    {"KeptHost", "kernel.bounds", kSegv},
+    {"WriteBeforeStart", "kernel.bounds", At(" 4 bytes before the begin of result 0")},
+    {"WriteInput", "kernel.bounds", At(" of operand 0, which is read-only")},
+    {"WriteConstant", "kernel.bounds", At(" of constant operand 1, which is read-only")},
+    {"FreedScratch", "kernel.bounds", At(" of scratch slot 0, which is read-only or no longer valid")},
+    {"KeptView", "kernel.bounds", At(" of a view of a callback, which is read-only or no longer valid")},
+    {"KeptHost", "kernel.bounds", At(" of a view of a callback")},
+    {"KeptText", "kernel.bounds", At(" of a view of a callback")},
+    {"SpinsOnNan", "kernel.special", "not done after 5 s in invoke of planted.norm", " --timeout 5"},
+    {"AbortsOnInfinity", "kernel.special", "killed by signal 6 (Aborted) in invoke of planted.norm"},
+    {"IgnoredAttribute", "kernel.attributes", "no value of the attribute epsilon of planted.norm"},
+    {"FixedWorkers", "kernel.chunks", At(" bytes after the end of scratch slot 0")},
+    {"FlushesInWorkers", "kernel.chunks", "mode of floating-point arithmetic"},
+    {"RoundsInWorkers", "kernel.chunks", "mode of floating-point arithmetic"},
     {"UninitializedScratch", "kernel.uninitialized", "was not written"},
     {"TailSkipped", "kernel.uninitialized", "was not written"},
     {"ResultIsInput", "kernel.uninitialized", "was not written"},
@@ -116,6 +129,11 @@ constexpr Planted kContract[] = {
     {"WrongAxis", "body.values", "planted.norm differs from its body"},
     {"WrongScale", "body.values", "planted.relu differs from its body"},
     {"WrongZeroPoint", "body.values", "planted.relu differs from its body"},
+    {"Truncates", "body.values", "steps on average"},
+    {"SwallowsNan", "body.nan", "output 0 of the body is NaN, that of the fused op is not"},
+    {"ZeroWeights", "body.computed", "planted.norm differs from its body"},
+    {"WrongAbove64", "body.shapes", "for inputs of [65,7]"},
+    {"WrongAbove128", "body.shapes", "for inputs of ["},
     {"EmptyBatch", "body.shapes", kDivision},
     {"SizesCompared", "abi.newer", "is invoked 0 times, but 2 times in this host"},
     {"VersionCompared", "abi.newer", "is invoked 0 times, but 2 times in this host"},
@@ -131,6 +149,9 @@ constexpr Planted kDelegate[] = {
     {"DelegateWholeGraphOnly", "delegate.partitions", "with half of the nodes on kernels"},
     {"DelegateOldSizeAfterResize", "delegate.resize", "after a resize"},
     {"DelegateSessionNeedsPartition", "delegate.refusal", kSegv},
+    {"DelegateFailsCreate", "delegate.refusal", "the delegate runs nothing of this model: create fails"},
+    {"DelegateFailsPrepare", "delegate.partitions", "the delegate runs nothing of this model: prepare fails"},
+    {"DelegateNeedsOption", "delegate.resize", "the delegate runs nothing of this model: create fails"},
 };
 
 class PlantedFaults : public testing::TestWithParam<Planted> {};
@@ -162,6 +183,34 @@ TEST(PlantedPlugin, WithoutFaultPassesAllTests) {
     EXPECT_EQ(done.status, 0) << done.out << done.err;
     EXPECT_THAT(done.out, HasSubstr(" 0 failed"));
   }
+}
+
+#if defined(__x86_64__)
+TEST(PlantedPlugin, AccessIsAReadOrAWrite) {
+  if (kSanitized) GTEST_SKIP() << "the sanitizer reports it";
+  for (const auto& [name, kind] : {std::pair("ReadBeforeStart", ": read "), {"WriteBeforeStart", ": write "}})
+    EXPECT_THAT(
+        RunCheck(FUSEBOX_PLANTED "/" + std::string(name) + ModelFlags() + " --only kernel.bounds").out,
+        HasSubstr(std::string(" in invoke of planted.norm") + kind));
+}
+#endif
+
+TEST(PlantedPlugin, WhoseRulesAcceptNothingIsNotTested) {
+  const Finished done =
+      RunCheck(FUSEBOX_PLANTED "/RuleDeclinesAll" + ModelFlags() + " --only rule.sites --json");
+  EXPECT_EQ(done.status, 0) << done.out << done.err;
+  const json row = json::parse(done.out)["tests"].at(0);
+  EXPECT_EQ(row["result"], "not tested");
+  EXPECT_THAT(row["why"].get<std::string>(), HasSubstr(" sites, none of which a rule accepts"));
+}
+
+TEST(PlantedPlugin, GetsTheOptionsOfItsDelegate) {
+  const std::string config = testing::TempDir() + "options.json";
+  std::ofstream(config) << R"({"delegates": [{"name": "sums", "options": {"device": "one"}}]})";
+  const Finished done =
+      RunCheck(FUSEBOX_PLANTED "/DelegateNeedsOption" + ModelFlags() + " --only delegate --config " + config);
+  EXPECT_EQ(done.status, 0) << done.out << done.err;
+  EXPECT_THAT(done.out, HasSubstr(" 0 failed"));
 }
 
 TEST(DeclaredPlugin, PassesWithoutCode) {

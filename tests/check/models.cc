@@ -49,6 +49,7 @@ std::unique_ptr<Module> Norm() {
   node.name = "planted.norm";
   node.version = 1;
   node.attrs.Set("epsilon", kEpsilon);
+  node.attrs.Set("mode", "rows");
   node.body = "norm_body";
   main.outputs = {node.results[0]};
   WriteBody(module->Add("norm_body"));

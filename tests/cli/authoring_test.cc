@@ -51,6 +51,12 @@ TEST(PluginNew, RefusesWhatItCannotWrite) {
     EXPECT_EQ(done.status, 2) << name;
     EXPECT_THAT(done.err, HasSubstr("not a name of a plugin"));
   }
+  for (const char* name : {"all", "install", "none", "test"}) {
+    const Finished done = Fusebox({"plugin", "new", name, "-o", Path("p")});
+    EXPECT_EQ(done.status, 2) << name;
+    EXPECT_THAT(done.err,
+                HasSubstr("reserves this name; use another one, such as " + std::string(name) + "_op"));
+  }
   EXPECT_THAT(Fusebox({"plugin", "new", "a", "-o", Path("p"), "--rule", "--declarative"}).err,
               HasSubstr("exclude each other"));
   EXPECT_EQ(Fusebox({"plugin", "new", "a", "-o", Path("p"), "--lang", "rust"}).status, 2);

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 #include <regex>
 
+#include "cli/bench/report.h"
 #include "cli/bench/statistics.h"
 #include "cli/bench/turns.h"
 #include "host/tflite/tflite.h"
@@ -166,19 +168,69 @@ TEST(Statistics, AreThoseOfTheTimes) {
   EXPECT_DOUBLE_EQ(cli::Median(std::vector<double>{1, 2, 4, 8}), 3);
 }
 
-TEST(Statistics, AnIntervalHoldsTheRatioAndShrinksWithoutNoise) {
-  std::vector<double> a, b;
-  for (int i = 0; i < 40; ++i) {
-    b.push_back(100 + i % 7);
-    a.push_back(1.5 * b.back());
-  }
-  const cli::Ratio exact = cli::RatioOfMedians(a, b);
+TEST(Statistics, AnEstimateHoldsTheRatioAndShrinksWithoutNoise) {
+  const cli::Ratio exact = cli::Estimate(std::vector<double>(8, 1.5));
+  EXPECT_DOUBLE_EQ(exact.value, 1.5);
   EXPECT_DOUBLE_EQ(exact.low, 1.5);
   EXPECT_DOUBLE_EQ(exact.high, 1.5);
-  for (size_t i = 0; i < a.size(); ++i) a[i] += static_cast<double>(i % 3) * 20;
-  const cli::Ratio noisy = cli::RatioOfMedians(a, b);
-  EXPECT_LT(noisy.low, noisy.value);
-  EXPECT_GT(noisy.high, noisy.value);
+  const cli::Ratio noisy = cli::Estimate(std::vector<double>{1, 2, 4, 8, 16, 32, 64, 128});
+  EXPECT_DOUBLE_EQ(noisy.low, 1);
+  EXPECT_DOUBLE_EQ(noisy.value, std::sqrt(8.0 * 16));
+  EXPECT_DOUBLE_EQ(noisy.high, 128);
+}
+
+// Equal contestants differ to either side alike: of all ways to do so, one in a hundred may be a difference.
+TEST(Statistics, EqualContestantsSeldomDiffer) {
+  int differences = 0;
+  for (unsigned signs = 0; signs < 4096; ++signs) {
+    std::vector<double> ratios;
+    for (unsigned i = 0; i < 12; ++i) ratios.push_back(std::exp((signs >> i & 1 ? 0.01 : -0.01) * (i + 1)));
+    const cli::Ratio ratio = cli::Estimate(ratios);
+    differences += ratio.low > 1 || ratio.high < 1;
+  }
+  EXPECT_GT(differences, 0);
+  EXPECT_LE(differences, 40);
+}
+
+// The ratios of a run of `bench`: "same" of a file with itself, else with one that has 5 % or 10 % more work.
+struct Series {
+  std::string kind;
+  std::vector<double> ratios;
+};
+std::vector<Series> RecordedSeries() {
+  std::vector<Series> out;
+  std::ifstream file(FUSEBOX_SOURCE_DIR "/tests/cli/bench_series.txt");
+  for (std::string line, word; std::getline(file, line);) {
+    if (line.starts_with("#")) continue;
+    std::istringstream words(line);
+    Series series;
+    words >> series.kind >> word >> word >> word;
+    for (double ratio = 0; words >> ratio;) series.ratios.push_back(ratio);
+    out.push_back(std::move(series));
+  }
+  return out;
+}
+
+size_t CountVerdicts(const std::string& kind, const std::string& verdict, double slower, size_t* all) {
+  size_t found = 0;
+  for (Series& series : RecordedSeries()) {
+    if (series.kind != kind) continue;
+    for (double& ratio : series.ratios) ratio *= slower;
+    found += cli::Verdict(cli::Estimate(series.ratios)).starts_with(verdict);
+    ++*all;
+  }
+  return found;
+}
+
+TEST(Statistics, RecordedSeriesHaveTheirVerdicts) {
+  size_t same = 0, slower = 0, five = 0, ten = 0;
+  const size_t differ =
+      CountVerdicts("same", "slower", 1, &same) + CountVerdicts("same", "faster", 1, &slower);
+  EXPECT_GE(same, 39u);
+  EXPECT_LE(differ * 20, same);
+  EXPECT_GE(CountVerdicts("5%", "slower", 1, &five) * 4, five * 3);
+  EXPECT_EQ(CountVerdicts("10%", "slower", 1, &ten), ten);
+  EXPECT_GE(std::min(five, ten), 4u);
 }
 
 TEST(Statistics, TurnsRotateAndCountAllButTheirFirstCalls) {
@@ -192,11 +244,11 @@ TEST(Statistics, TurnsRotateAndCountAllButTheirFirstCalls) {
   const auto turns = cli::TakeTurns(calls, {.runs = 1, .min_seconds = 0, .max_seconds = 100});
   ASSERT_TRUE(turns);
   ASSERT_EQ(turns->size(), 3u);
-  EXPECT_EQ((*turns)[0].size(), 5u) << "rounds";
+  EXPECT_GE((*turns)[0].size(), 2u) << "rounds";
   for (const cli::Turns& rounds : *turns)
     for (const std::vector<double>& times : rounds) EXPECT_GE(times.size(), 3u);
-  order.resize(9);
-  EXPECT_THAT(order, ElementsAre(0, 1, 2, 1, 2, 0, 2, 0, 1));
+  order.resize(6);
+  EXPECT_THAT(order, ElementsAre(0, 1, 2, 1, 2, 0));
 }
 
 TEST(Statistics, RepeatsUpToItsLimits) {

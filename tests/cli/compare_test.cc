@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
+#include "host/fusion/fusion.h"
 #include "host/tflite/tflite.h"
 #include "tests/cli/command.h"
 
@@ -37,6 +39,34 @@ TEST(Compare, ToleranceDecides) {
   EXPECT_EQ(Fusebox({"compare", a, b, "--atol", "0.6", "--rtol", "0"}).status, 0);
   EXPECT_EQ(Fusebox({"compare", a, b, "--atol", "0.4", "--rtol", "0"}).status, 1);
   EXPECT_EQ(Fusebox({"compare", a, b, "--atol", "0", "--rtol", "1"}).status, 0);
+}
+
+// Writes the file with its ADD as an op that a rule of acme.sums made.
+std::string WriteFused(const std::string& add) {
+  auto module = tflite::ReadFile(add);
+  EXPECT_TRUE(module) << module.error().message;
+  (*module)->functions[0]->nodes[0]->fused =
+      std::make_shared<const Provenance>(Provenance{"acme.sums", "1.2.0", "acme.sum", "acme.sum"});
+  RecordFused(**module);
+  const std::string path = Path("fused.tflite");
+  EXPECT_TRUE(tflite::WriteFile(**module, path));
+  return path;
+}
+
+TEST(Compare, AFusedOpMayDifferByTheToleranceOfItsRule) {
+  const std::string folder = Path("sums");
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/fusebox-plugin.json") << R"({"manifest_version": "1.0", "abi": {"major": 1},
+ "plugin": {"id": "acme.sums", "version": "1.2.0", "namespace": "acme"},
+ "provides": {"rules": [{"id": "acme.sum", "implements": ["acme.sum"], "emits": [{"builtin": "ADD"}],
+                         "rewrite": {"tolerance": {"atol": 0.6}}}]}})";
+  const std::string fused = WriteFused(WriteAddModel("a.tflite", 1)), plain = WriteAddModel("b.tflite", 1.5);
+  const Finished within = Fusebox({"compare", fused, plain, "--plugin", folder});
+  EXPECT_EQ(within.status, 0) << within.err;
+  EXPECT_THAT(within.out, HasSubstr("(atol 0.6, rtol 1e-05)"));
+  EXPECT_EQ(Fusebox({"compare", plain, fused, "--plugin", folder}).status, 0);
+  EXPECT_EQ(Fusebox({"compare", fused, plain}).status, 1);
+  EXPECT_EQ(Fusebox({"compare", fused, plain, "--plugin", folder, "--rtol", "1e-5"}).status, 1);
 }
 
 TEST(Compare, SpecialValuesAreEqualOnlyToThemselves) {

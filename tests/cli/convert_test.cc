@@ -4,9 +4,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <regex>
 
 #include "host/base/buffer.h"
 #include "host/graph/npy.h"
+#include "host/tflite/tflite.h"
 #include "samples/models/v1_graph.h"
 #include "tests/cli/command.h"
 
@@ -21,7 +23,6 @@ TEST(Convert, ADenseModelRunsAsItsFile) {
   const std::string out = Path("dense.tflite");
   const Finished done = Fusebox({"convert", WriteSample("dense"), "-o", out, "--batch", "1"});
   ASSERT_EQ(done.status, 0) << done.err;
-  EXPECT_EQ(done.out, "");
   EXPECT_EQ(Fusebox({"inspect", out, "--json"}).Json()["ops"]["FULLY_CONNECTED"].get<int>() > 0, true);
   EXPECT_EQ(Fusebox({"run", out, "--signature", "serving_default"}).status, 0);
 }
@@ -124,6 +125,37 @@ TEST(Convert, ALyingCompositeKeepsItsBodyByDefault) {
       {"convert", model, "-o", Path("fused.tflite"), "--batch", "1", "--plugin", rnn, "--verify", "off"});
   EXPECT_EQ(off.err, "");
   EXPECT_TRUE(ops(Path("fused.tflite")).contains("UNIDIRECTIONAL_SEQUENCE_LSTM"));
+}
+
+TEST(Convert, PrintsALineAboutTheFile) {
+  const std::string model = WriteSample("keras_lstm"), file = Path("lstm.tflite");
+  const std::vector<std::string> line = {"convert",  model,   "-o",       file,
+                                         "--batch",  "1",     "--plugin", PluginFolder("fusebox.rnn"),
+                                         "--verify", "strict"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), line.begin(), line.end());
+    return Fusebox(more).out;
+  };
+  EXPECT_TRUE(std::regex_match(
+      with({}), std::regex(".*lstm\\.tflite: [0-9.]+ KB, [0-9]+ ops -> [0-9]+, 1 of 1 composites fused "
+                           "\\(keras\\.lstm by fusebox\\.rnn\\), 1 verified; [0-9.]+ s\n")))
+      << with({});
+  EXPECT_EQ(with({"--quiet"}), "");
+  EXPECT_THAT(with({"--composites", "inline", "--verify", "off"}), Not(HasSubstr("composites fused (")));
+  EXPECT_EQ(nlohmann::json::parse(with({"--json"}))["signatures"].size(), 1u) << "nothing else on stdout";
+}
+
+TEST(Convert, NamesFilesOfOtherFrameworks) {
+  for (const auto& [name, message] :
+       {std::pair("net.onnx", "net.onnx: an ONNX model is not supported; expected"),
+        {"net.pt", "net.pt: a PyTorch file is not supported; expected"},
+        {"train.py", "train.py: Python code is not supported; expected"}}) {
+    std::ofstream(Path(name)) << "some bytes";
+    EXPECT_THAT(Fusebox({"convert", Path(name), "-o", Path("x.tflite")}).err, HasSubstr(message));
+  }
+  std::ofstream(Path("nothing")).flush();
+  EXPECT_THAT(Fusebox({"convert", Path("nothing"), "-o", Path("x.tflite")}).err,
+              HasSubstr("nothing: the file is empty; not supported"));
 }
 
 TEST(Convert, DumpAfterPrintsTheGraphOfThatPass) {
@@ -272,17 +304,64 @@ TEST(Convert, WhatCannotBeVerifiedIsReported) {
   EXPECT_THAT(done.err, HasSubstr("fused, not verified: the body is a placeholder"));
 }
 
+TEST(Convert, StrictFusesAPlaceholderUnlessItIsAnError) {
+  const std::vector<std::string> strict = {
+      "convert", WriteSample("custom_fused"), "-o", Path("out.tflite"), "--verify", "strict"};
+  const Finished fused = Fusebox(strict);
+  EXPECT_EQ(fused.status, 0) << fused.err;
+  EXPECT_THAT(fused.err, HasSubstr("fused, not verified: the body is a placeholder"));
+  EXPECT_TRUE(
+      Fusebox({"inspect", Path("out.tflite"), "--json"}).Json()["ops"].contains("my_custom_fused_op"));
+  for (const std::string verify : {"strict", "sample", "off"}) {
+    std::vector<std::string> line = strict;
+    line.back() = verify;
+    line.insert(line.end(), {"--placeholders", "error"});
+    const Finished failed = Fusebox(line);
+    EXPECT_EQ(failed.status, 2) << failed.err;
+    EXPECT_THAT(failed.err, HasSubstr(verify == "off" ? "--placeholders error has no effect with --verify off"
+                                                      : "not verified: the body is a placeholder"));
+  }
+}
+
 TEST(Convert, StrictFusesOnlyWhatIsVerified) {
-  const Finished placeholder =
-      Fusebox({"convert", WriteSample("custom_fused"), "-o", Path("out.tflite"), "--verify", "strict"});
-  EXPECT_EQ(placeholder.status, 2) << placeholder.err;
-  EXPECT_THAT(placeholder.err, HasSubstr("not verified: the body is a placeholder"));
   const std::string out = Path("no_kernel.tflite");
   const Finished no_kernel =
       Fusebox({"convert", WriteSample("custom_fused_body"), "-o", out, "--verify", "strict"});
   EXPECT_EQ(no_kernel.status, 0) << no_kernel.err;
   EXPECT_THAT(no_kernel.err, HasSubstr("not fused: not verified: the fused op does not run"));
   EXPECT_FALSE(Fusebox({"inspect", out, "--json"}).Json()["ops"].contains("my_custom_fused_op"));
+}
+
+// A file with the composite acme.sum(x, y) = x + y, and a plugin whose rule makes an op of it that no kernel
+// takes.
+TEST(Convert, StrictFailsIfARuleFails) {
+  Module module;
+  const Type type{DType::kF32, {2, 3}};
+  Function& main = module.Add("main");
+  Node& node =
+      main.AddNode(Op::kStablehloComposite, {main.AddInput(type, "x"), main.AddInput(type, "y")}, {type});
+  node.name = "acme.sum";
+  node.version = 1;
+  node.body = "body";
+  main.outputs = node.results;
+  Function& body = module.Add("body");
+  body.outputs = body.AddNode(Op::kAdd, {body.AddInput(type), body.AddInput(type)}, {type}).results;
+  ASSERT_TRUE(tflite::WriteFile(module, Path("sum.tflite")));
+  const std::string folder = Path("sums");
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/fusebox-plugin.json") << R"({"manifest_version": "1.0", "abi": {"major": 1},
+ "plugin": {"id": "acme.sums", "version": "1.2.0", "namespace": "acme"},
+ "provides": {"rules": [{"id": "acme.sum", "implements": ["acme.sum"], "emits": [{"builtin": "TOPK_V2"}],
+                         "rewrite": {}}]}})";
+  std::vector<std::string> line = {"convert",          Path("sum.tflite"), "-o",
+                                   Path("out.tflite"), "--plugin",         folder};
+  EXPECT_EQ(Fusebox(line).status, 0);
+  line.insert(line.end(), {"--verify", "strict"});
+  const Finished done = Fusebox(line);
+  EXPECT_EQ(done.status, 1) << done.err;
+  EXPECT_THAT(done.err,
+              HasSubstr("acme.sum keeps its body: rule acme.sum of acme.sums: error: the replacement is "
+                        "invalid"));
 }
 
 TEST(Convert, ServingDefaultIsTheFirstSignature) {

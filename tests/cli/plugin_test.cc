@@ -13,6 +13,7 @@ namespace fusebox::cli_test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 #if defined(__x86_64__)
 const std::string kLibrary = "/linux-x86_64/rnn.so";  // in the folder of fusebox.rnn
@@ -106,6 +107,12 @@ TEST(Plugin, WhichNamesRulesAndKernels) {
   const Finished nobody = Fusebox({"plugin", "which", "no_such_op"});
   EXPECT_EQ(nobody.status, 1);
   EXPECT_THAT(nobody.out, HasSubstr("no plugin has a rule or a kernel for no_such_op"));
+  EXPECT_THAT(nobody.out, Not(HasSubstr("did you mean")));
+  const Finished part = Fusebox({"plugin", "which", "sequence_lstm", "--plugin", rnn});
+  EXPECT_EQ(part.status, 1);
+  EXPECT_THAT(
+      part.out,
+      HasSubstr("sequence_lstm; did you mean BIDIRECTIONAL_SEQUENCE_LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM"));
 }
 
 TEST(Plugin, ImportersAreListedAndChecked) {

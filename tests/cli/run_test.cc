@@ -190,8 +190,15 @@ TEST(Run, TextSaysOutputsAndLatency) {
   ASSERT_EQ(done.status, 0) << done.err;
   EXPECT_THAT(done.out, HasSubstr("output"));
   EXPECT_THAT(done.out, HasSubstr("[2,3]"));
-  EXPECT_THAT(done.out, HasSubstr("median latency: "));
-  EXPECT_THAT(done.out, HasSubstr("(5 runs, 1 thread)"));
+  EXPECT_THAT(done.out, HasSubstr("\nmedian latency of 5 runs: "));
+  EXPECT_THAT(done.out, HasSubstr(" us (1 thread)"));
+  EXPECT_THAT(Fusebox({"run", WriteAddModel("add.tflite", 1)}).out, HasSubstr("\nfirst run: "));
+}
+
+TEST(Run, HelpListsWordsWithoutTheirNumbers) {
+  const std::string help = Fusebox({"run", "--help"}).out;
+  EXPECT_THAT(help, HasSubstr("{warn,body,error}"));
+  EXPECT_THAT(help, Not(HasSubstr("->")));
 }
 
 TEST(Run, NoMoreThreadsThanTheProcessMayUse) {

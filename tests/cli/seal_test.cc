@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include "cli/plugin/json_edit.h"
 #include "host/base/buffer.h"
 #include "tests/cli/command.h"
+#include "tests/host/plugin/folder.h"
 
 namespace fusebox::cli_test {
 namespace {
@@ -201,6 +203,65 @@ TEST_F(Sealing, RequiredSignaturesAreThoseOfTheListedKeys) {
   EXPECT_THAT(why(), HasSubstr(wrong));
   std::ofstream(config) << R"({"require_signed": ["AAAA"]})";
   EXPECT_THAT(why(), HasSubstr("require_signed/0: \"AAAA\" does not match"));
+}
+
+TEST_F(Sealing, CoversLibrariesThatAreFoundByOrigin) {
+  fs::copy(FUSEBOX_BUNDLED, plugin_ = Path("bundled"), fs::copy_options::recursive);
+  manifest_ = plugin_ + "/fusebox-plugin.json";
+  const std::string helper = plugin_ + "/lib/libbundled_helper.so";
+  std::ofstream(manifest_) << R"({"manifest_version": "1.0", "abi": {"major": 1}, "provides": {},
+    "plugin": {"id": "t.bundled", "version": "1.0.0", "namespace": "t"},
+    "libraries": [{"platform": ")"
+                           << kPlatform << R"(", "path": "bundled.so"}]})";
+  EXPECT_EQ(Why(), "ok");
+  ASSERT_EQ(Fusebox({"plugin", "seal", plugin_}).status, 0);
+  const nlohmann::json bundled = nlohmann::json::parse(Text(manifest_))["libraries"][0]["bundled"];
+  ASSERT_EQ(bundled.size(), 1u);
+  EXPECT_EQ(bundled[0]["path"], "lib/libbundled_helper.so");
+  EXPECT_EQ(Why(), "ok");
+  EXPECT_EQ(Row()["seal"], "sealed");
+  Append(helper);
+  EXPECT_EQ(Row()["seal"], "altered");
+  EXPECT_THAT(Why(), HasSubstr(helper + ": it is not the library that its manifest was sealed with"));
+  ASSERT_EQ(Fusebox({"plugin", "seal", plugin_}).status, 0);
+  EXPECT_EQ(Why(), "ok");
+}
+
+TEST_F(Sealing, RefusesALibraryThatASealedPluginWouldNotFind) {
+  const fs::path beside = fs::path(library_).parent_path() / "lib";
+  fs::create_directory(beside);
+  fs::copy(library_, beside / "libbundled_helper.so");  // its name is another one, or none
+  fs::copy(FUSEBOX_BUNDLED "/bundled.so", library_, fs::copy_options::overwrite_existing);
+  const Finished done = Fusebox({"plugin", "seal", plugin_});
+  EXPECT_EQ(done.status, 2);
+  EXPECT_THAT(done.err,
+              HasSubstr("/lib/libbundled_helper.so: a sealed plugin does not find it; link it with "
+                        "-Wl,-soname,libbundled_helper.so, and install it inside of the plugin's folder"));
+}
+
+// The folder of an installation, whose program this is.
+TEST_F(Sealing, PluginsOfTheInstallationNeedNoSignature) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root installs";
+  const std::string program = Path("prefix/bin/fusebox"), installed = Path("prefix/lib/fusebox/plugins");
+  fs::create_directories(Path("prefix/bin"));
+  fs::copy_file(FUSEBOX_COMMAND, program);
+  fs::copy(plugin_, installed + "/null", fs::copy_options::recursive);
+  const std::string config = Path("fusebox.json");
+  std::ofstream(config) << "{\"require_signed\": [\"" << Signer(1).PublicKey() << "\"]}";
+  const auto why = [&](const std::string& plugin, const std::string& of) {
+    const Finished done = Fusebox({"plugin", "why", plugin, "--config", config}, of);
+    return done.status == 0 ? "ok" : done.out + done.err;
+  };
+  const std::string unsigned_text = "it is not signed, which \"require_signed\" of " + config + " demands";
+  EXPECT_EQ(why(installed + "/null", program), "ok");
+  EXPECT_THAT(why(installed + "/null", FUSEBOX_COMMAND), HasSubstr(unsigned_text)) << "another installation";
+  EXPECT_THAT(why(plugin_, program), HasSubstr(unsigned_text));
+  fs::create_directory_symlink(plugin_, installed + "/link");
+  EXPECT_EQ(why(installed + "/link", program), "ok") << "root made the link";
+  ASSERT_EQ(lchown((installed + "/link").c_str(), 12345, 0), 0);
+  EXPECT_THAT(why(installed + "/link", program), HasSubstr("user 12345 can replace its code"));
+  ASSERT_EQ(chown(Path("prefix/lib").c_str(), 12345, 0), 0);
+  EXPECT_THAT(why(installed + "/null", program), HasSubstr(unsigned_text)) << "not root's alone";
 }
 
 }  // namespace

@@ -56,15 +56,16 @@ TEST(Colors, OfVerdicts) {
 
 TEST(ProgressBar, ShowsTheRemainingTime) {
   using std::chrono::seconds;
-  EXPECT_EQ(cli::TimeLeft(25, 100, seconds(4)), "about 12 s left");
-  EXPECT_EQ(cli::TimeLeft(10, 100, seconds(60)), "about 9 min left");
-  EXPECT_EQ(cli::TimeLeft(10, 100, seconds(3600)), "about 9 h left");
-  EXPECT_EQ(cli::TimeLeft(99, 100, seconds(1)), "about 1 s left");
-  EXPECT_EQ(cli::TimeLeft(4, 100, seconds(100)), "") << "too early";
-  EXPECT_EQ(cli::TimeLeft(50, 100, std::chrono::milliseconds(900)), "") << "too early";
-  EXPECT_EQ(cli::TimeLeft(100, 100, seconds(9)), "");
-  EXPECT_EQ(cli::TimeLeft(200, 100, seconds(9)), "");
-  EXPECT_EQ(cli::TimeLeft(0, 0, seconds(9)), "");
+  EXPECT_EQ(cli::TimeLeft(12), "about 12 s left");
+  EXPECT_EQ(cli::TimeLeft(0.1), "about 1 s left");
+  EXPECT_EQ(cli::TimeLeft(540), "about 9 min left");
+  EXPECT_EQ(cli::TimeLeft(32400), "about 9 h left");
+  EXPECT_EQ(cli::SecondsLeft(25, 100, seconds(4)), 12);
+  EXPECT_EQ(cli::SecondsLeft(4, 100, seconds(100)), std::nullopt) << "too early";
+  EXPECT_EQ(cli::SecondsLeft(50, 100, std::chrono::milliseconds(900)), std::nullopt) << "too early";
+  EXPECT_EQ(cli::SecondsLeft(100, 100, seconds(9)), std::nullopt);
+  EXPECT_EQ(cli::SecondsLeft(200, 100, seconds(9)), std::nullopt);
+  EXPECT_EQ(cli::SecondsLeft(0, 0, seconds(9)), std::nullopt);
 }
 
 TEST(ProgressBar, OfCacheBuildIsForTerminals) {

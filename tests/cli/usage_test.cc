@@ -31,6 +31,18 @@ TEST(Usage, VersionIsTheProjects) {
   EXPECT_EQ(Fusebox({"convert", "--version"}).status, 2) << "of the program only";
 }
 
+TEST(Usage, WordsThatPeopleTry) {
+  const std::string version = Fusebox({"--version"}).out;
+  EXPECT_EQ(Fusebox({"version"}).out, version);
+  EXPECT_EQ(Fusebox({"-v"}).out, version);
+  EXPECT_EQ(Fusebox({"help"}).out, Fusebox({"--help"}).out);
+  for (const char* command : {"run", "convert"}) {
+    const Finished help = Fusebox({"help", command});
+    EXPECT_EQ(help.status, 0) << help.err;
+    EXPECT_EQ(help.out, Fusebox({command, "--help"}).out);
+  }
+}
+
 TEST(Usage, AllHelpHasEachCommand) {
   const Finished done = Fusebox({"--help-all"});
   EXPECT_EQ(done.status, 0) << done.err;

@@ -50,7 +50,7 @@ def facts(declaration, member, header):
     threads = comment.threads or declaration.comment.threads or header.comment.threads
     out = [f'Threads: {", ".join(threads)}.'] if threads else []
     if declaration.name in CALLED_BY_HOST and member.code.startswith('fbx_status') and not comment.errors:
-        out.append('Errors: [status codes](plugin.md#status-codes).')
+        out.append('Errors: [status codes](plugin-errors.md#status-codes).')
     return ' '.join([*out, f'Since {comment.since}.'])
 
 

@@ -104,6 +104,11 @@ def environment(arguments, work, prefix):
         env['CXX'] = arguments.cxx
     if arguments.sanitize:
         env['CXXFLAGS'] = f'-fsanitize={arguments.sanitize}'
+        compiler = work / 'bin' / 'c++'  # for pages that start the compiler themselves
+        compiler.parent.mkdir()
+        compiler.write_text(f'#!/bin/sh\nexec {arguments.cxx or "g++"} -fsanitize={arguments.sanitize} "$@"\n')
+        compiler.chmod(0o755)
+        env['PATH'] = f'{compiler.parent}:{env["PATH"]}'
     return env
 
 

@@ -24,7 +24,14 @@ must libfusebox0 Package '^libfusebox0$'
 must libfusebox0 Architecture "^$(dpkg --print-architecture)$"
 must libfusebox0 Depends 'libc6.*libpthreadpool0.*libre2.*libutf8proc.*libxnnpack'
 must libfusebox0 Maintainer '@'
-must libfusebox-dev Depends 'libfusebox0 \(= [0-9.]+\)'
+must libfusebox-dev Depends 'libfusebox0 \(= [0-9.]+-1~deb[0-9]*\)'
+must libfusebox0 Description 'For Debian [0-9]+'
+for package in libfusebox0 libfusebox-convert0 libfusebox-models0 libfusebox-dev fusebox; do
+  dpkg-deb -c "$work"/packages/${package}_*.deb | grep "\./usr/share/doc/$package/copyright" >/dev/null ||
+    { echo "$package has no copyright file"; exit 1; }
+done
+dpkg-deb -c "$work"/packages/fusebox_*.deb | grep '\./usr/share/doc/fusebox/docs/run.md' >/dev/null
+[ "$(stat -c %s "$work"/packages/libfusebox-dev_*.deb)" -lt 40000000 ] || { echo 'libfusebox-dev has debug information'; exit 1; }
 must fusebox Depends 'libfusebox0 \(= '
 ! field libfusebox0 Depends | grep -E 'hdf5|protobuf|leveldb|zip' || { echo 'libfusebox0 needs libraries of the converter'; exit 1; }
 for package in libfusebox0 fusebox; do dpkg-deb -x "$work"/packages/${package}_*.deb "$work/root"; done

@@ -60,6 +60,8 @@ expect 'a Debian 12 that calls itself 13 since its libc6 was upgraded' 12 "$(deb
 fresh
 printf 'ID=debian\nVERSION_ID="13"\n' >"$etc/os-release"
 expect 'Debian 13' 13 "$(debian_release)"
+echo 'deb [signed-by=/k.gpg] http://mirror.example/debian trixie main' >"$etc/apt/sources.list"
+expect 'the source of another release' 'deb [signed-by=/k.gpg] http://mirror.example/debian bookworm main' "$(source_of bookworm)"
 printf 'ID=fedora\nVERSION_ID="41"\n' >"$etc/os-release"
 expect 'another distribution' '' "$(debian_release)"
 exit $failed

@@ -34,14 +34,15 @@ class Archive {
   bool by_object() const { return by_object_; }  // weights are looked up by object path, else by layer name
   const std::string& backend() const { return backend_; }  // "tensorflow", "theano", ...
 
-  // By layer: the datasets of a layer of the whole model, in Keras' order; nullopt: no such layer.
+  // Returns, by layer, the datasets of a layer of the whole model, in Keras' order, or nullopt for an unknown
+  // layer.
   Result<std::optional<std::vector<std::string>>> LayerWeights(const std::string& layer) const;
   // By object path, always separated by "/".
   bool HasGroup(const std::string& path) const { return objects_->HasGroup(path); }
-  // The dataset name as stored in the file; empty: none.
+  // Returns the dataset name as stored in the file, or an empty string if there is none.
   std::string FindWeight(const std::string& path) const { return objects_->Dataset(path); }
 
-  // A text in the folder of assets of a .keras file; nullopt: missing.
+  // Returns a text in the folder of assets of a .keras file, or nullopt if it is missing.
   Result<std::optional<std::string>> Asset(const std::string& path) const;
 
   Result<Type> TypeOf(const std::string& dataset) const { return weights_->TypeOf(dataset); }

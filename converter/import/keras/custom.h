@@ -9,9 +9,9 @@
 
 namespace fusebox::keras {
 
-// The importer of a layer's class, as the file states it: `registered` is "package>Name", `module` the
-// author's module; both may be empty. Null: a class that the converter knows, or a bare unknown name, which
-// WhyUnknown explains. Error: a custom class without an importer, or with several.
+// Returns the importer of a layer's class, as the file states it: `registered` is "package>Name", `module`
+// the author's module; both may be empty. Returns null for a class that the converter knows, or for a bare
+// unknown name, which WhyUnknown explains. Error: a custom class without an importer, or with several.
 Result<const Importer*> FindImporter(const Importers&, const std::string& class_name,
                                      const std::string& registered, const std::string& module);
 
@@ -21,7 +21,7 @@ Result<std::shared_ptr<const CustomLayer>> DescribeCustom(const Importer&, const
 // The entry of a layer that a custom one holds, as a file would store it.
 nlohmann::json EntryOf(const nlohmann::json& held);
 
-// What to do about a class without an importer.
+// Returns advice for a class without an importer.
 std::string ImporterAdvice(const std::string& class_name);
 
 }  // namespace fusebox::keras

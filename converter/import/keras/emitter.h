@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a function in TensorFlow's ops. Each is translated to TFLite's at once where that can be done, so
-// that shapes are known while layers are built; what cannot be said yet stays an opaque node for the passes.
+// Writes a function in TensorFlow's ops. Each op is translated to TFLite's at once where possible, so that
+// shapes are known while layers are built; the other ops stay opaque nodes for the passes.
 //
 // The first failure sticks: from then on nothing is emitted and values are kNoValue, so that layers need not
-// ask after each op.
+// check after each op.
 #pragma once
 
 #include <string>

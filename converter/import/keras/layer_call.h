@@ -102,7 +102,7 @@ class LayerCall {
   std::vector<Flow> inputs_, results_;
 };
 
-// Mask of the results: that of the first input, none, or set by the layer itself.
+// Mask of the results: the mask of the first input, none, or set by the layer itself.
 enum class MaskRule { kPass, kStop, kOwn };
 
 struct LayerRow {

@@ -18,7 +18,7 @@ class ObjectPaths {
 
   // Paths are separated by "/", also where the file uses backslashes.
   bool HasGroup(std::string path) const;
-  // The dataset name as stored in the file; empty: none.
+  // Returns the dataset name as stored in the file, or an empty string if there is none.
   std::string Dataset(const std::string& path) const;
 
  private:

@@ -51,7 +51,7 @@ std::pair<const tf::NodeDef*, int> Source(const Nodes& nodes, std::string_view i
   return {nullptr, 0};
 }
 
-// A constant of strings; nullopt: not such a constant.
+// Returns a constant of strings, or nullopt if the input is no such constant.
 std::optional<std::string> StringAt(const Nodes& nodes, const std::string& input, int index) {
   const tf::NodeDef* node = Source(nodes, input).first;
   if (!node || node->op() != "Const") return std::nullopt;
@@ -89,7 +89,8 @@ const tf::FunctionDef* Callee(const SavedModel& model, const tf::NodeDef& node) 
   return f == node.attr().end() ? nullptr : model.FindFunction(f->second.func().name());
 }
 
-// The handle that a call in the main graph passes as argument i; empty: not a handle.
+// Returns the handle that a call in the main graph passes as argument i, or an empty string if it is no
+// handle.
 std::string HandleArgument(const SavedModel& model, const tf::NodeDef& call, int i) {
   if (i < 0 || i >= call.input_size()) return {};
   const tf::NodeDef* node = Source(model.nodes, call.input(i)).first;

@@ -76,8 +76,8 @@ Result<std::vector<ValueId>> AddCase(Module&, Function&, const std::vector<std::
 // The part of the main graph between a signature's inputs and outputs, as a function with the signature's
 // name.
 Status ImportSignature(ImportState&, const std::string& key, const tf::SignatureDef&);
-// The object graph's function with this author's or library name; empty: none. An ambiguous name is an error
-// that lists the candidates.
+// Returns the object graph's function with this author's or library name, or an empty string if there is
+// none. An ambiguous name is an error that lists the candidates.
 Result<std::string> SavedFunctionOf(const SavedModel&, const std::string& name);
 // Imports that function and its captures as a signature with the author's name.
 Status ImportSavedFunction(ImportState&, const std::string& name);

@@ -18,8 +18,8 @@ namespace fusebox::saved_model {
 using converter::Imported;
 
 // Imports the named signatures (any failure is an error) or, if none is named, all that can be imported. A
-// name may also be that of a function in the object graph, which then becomes a signature. Endpoints replace
-// the signatures by one.
+// name may also name a function of the object graph, which then becomes a signature. Endpoints replace the
+// signatures by one.
 Result<Imported> Import(const std::string& dir, const std::vector<std::string>& signatures,
                         const Endpoints& = {});
 // The same for a frozen graph, a file without signatures.

@@ -10,8 +10,8 @@ namespace fusebox::saved_model {
 namespace {
 
 // Ops whose definition may be missing: frozen graphs define none, and SavedModels may define only the ops of
-// their main graph. All ops with several outputs that have a translation or a kernel in `plugins` are here;
-// so are those of `plugins` with one output, because no other table has them.
+// their main graph. All ops with several outputs that have a translation or a kernel in `plugins` are here,
+// and also the ops of `plugins` with one output, because no other table has them.
 struct KnownOp {
   std::string_view op, outputs;  // names with commas
   std::string_view types;        // with commas, the last repeats: type attributes, or a type of kFixedTypes;

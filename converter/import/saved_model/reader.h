@@ -33,7 +33,7 @@ struct SavedModel {
   // Signature keys in order, without internal ones ("__...").
   std::vector<std::string> Signatures() const;
 
-  // Null: none of that name.
+  // Both return null if there is none of that name.
   const tf::SignatureDef* FindSignature(std::string_view key) const;
   const tf::FunctionDef* FindFunction(std::string_view name) const;
   const tf::NodeDef* FindNode(std::string_view name) const;  // of the main graph

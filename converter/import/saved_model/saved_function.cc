@@ -37,7 +37,8 @@ bool IsTensor(tf::DataType dtype) {
   return dtype != tf::DT_RESOURCE && dtype != tf::DT_VARIANT && dtype != tf::DT_STRING;
 }
 
-// Number of arguments of the caller; captured objects follow them. nullopt: the file contradicts itself.
+// Returns the number of arguments of the caller, or nullopt if the file contradicts itself. Captured objects
+// follow these arguments.
 std::optional<int> GivenArguments(const SavedModel& model, const std::string& name) {
   const tf::FunctionDef* def = model.FindFunction(name);
   const auto saved = model.objects().concrete_functions().find(name);

@@ -13,8 +13,8 @@
 
 namespace fusebox::saved_model {
 
-// Bytes per element in a bundle or in tensor_content; 0: no fixed size (strings, resources) or unknown type.
-// 4-bit types occupy a byte.
+// Returns the bytes per element in a bundle or in tensor_content, or 0 for types of no fixed size (strings,
+// resources) and unknown types. 4-bit types occupy a byte.
 size_t ElementSize(tf::DataType dtype);
 
 // "float32" for DT_FLOAT; "type 99" for an unknown type.

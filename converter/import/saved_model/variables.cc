@@ -126,8 +126,8 @@ class VariableBinder {
     return {};
   }
 
-  // The handle that the main graph passes for a captured object, else the one with the same key, else the
-  // only one with that name; -1: none.
+  // Returns the handle that the main graph passes for a captured object, else the one with the same key, else
+  // the only one with that name, or -1 if there is none.
   int HandleOf(int object, const std::string& name,
                const std::unordered_map<int, std::string>& captured) const {
     if (auto handle = captured.find(object); handle != captured.end()) {
@@ -146,7 +146,7 @@ class VariableBinder {
     });
   }
 
-  // The only handle without an object that satisfies `wanted`; -1: none or several.
+  // Returns the only handle without an object that satisfies `wanted`, or -1 if there are none or several.
   template <class Predicate>
   int OnlyFree(const Predicate& wanted) const {
     int found = -1;

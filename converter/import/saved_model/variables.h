@@ -53,7 +53,8 @@ class Variables {
 
   const std::vector<Variable>& all() const { return variables_; }
   const Variable& operator[](int variable) const { return variables_[variable]; }
-  // Variable index by handle node of the main graph, or by object; nullopt: not a variable.
+  // Returns the variable index by handle node of the main graph, or by object, or nullopt if it is no
+  // variable.
   std::optional<int> OfNode(std::string_view node) const;
   std::optional<int> OfObject(int object) const;
   // Captures of a function (a key of objects().concrete_functions), in the order of its trailing arguments.
@@ -66,7 +67,7 @@ class Variables {
   Result<std::vector<int64_t>> Shape(int variable) const;
   // Variables whose sources name different keys with different tensors.
   const std::vector<std::string>& warnings() const { return warnings_; }
-  // Null: the model has no variables/ folder.
+  // Returns null if the model has no variables/ folder.
   const Bundle* bundle() const { return bundle_.get(); }
 
  private:

@@ -172,7 +172,7 @@ Status TensorScatterAdd(Translation& t) {
   return {};
 }
 
-// Of indices that occur twice, which TensorFlow leaves open, the sum is taken.
+// Sums the updates of an index that occurs twice; TensorFlow does not define this case.
 Status TensorScatterUpdate(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
   if (t.in_type(0).dtype == DType::kBool || t.in_type(0).dtype == DType::kString)

@@ -18,8 +18,8 @@ inline bool IsInternal(const Node& node) {
 }
 inline bool IsPure(const Node& node) { return Info(node.op).effects == Effects::kPure || IsInternal(node); }
 
-// Replaces internal composites by their bodies: all, or those that folding then removes, because their
-// operands are constants or nobody reads them. Returns how many.
+// Replaces internal composites by their bodies: all, or the composites that folding then removes, because
+// their operands are constants or their results are not used. Returns how many.
 enum class Lowered { kAll, kFoldable };
 int LowerComposites(const Module&, Function&, Lowered);
 

@@ -20,7 +20,8 @@ Result<std::string> Spelled(const std::string& labels, int rank, const std::stri
          labels.substr(at + 3);
 }
 
-// The letters that occur once, in alphabetical order, after those of "...".
+// Returns the implied result: "..." if an operand has it, then the letters that occur once, in alphabetical
+// order.
 std::string Implied(const std::string& operands) {
   std::string letters;
   for (const char c : operands) {

@@ -9,7 +9,7 @@
 
 namespace fusebox::converter {
 
-// One letter per dimension, unique within an operand; the result has no letters of its own.
+// One letter per dimension, unique within an operand; each letter of the result occurs in an operand.
 struct Equation {
   std::string left, right, result;
   bool one = false;  // a single operand

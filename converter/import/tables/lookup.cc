@@ -51,8 +51,8 @@ Tensor List(DType dtype, const std::vector<T>& values) {
   return {{dtype, {static_cast<int64_t>(values.size())}}, Buffer::Of<T>(values)};
 }
 
-// One TFLite table. Its contents differ from those of the source's table: keys or values may be entry
-// indices.
+// Looks a key up in one TFLite table. Its contents differ from the source's table: keys or values may be
+// entry indices.
 ValueId Find(Translation& t, int64_t id, const Tensor& keys, const Tensor& values, ValueId key,
              ValueId otherwise) {
   const ValueId handle = t.Typed(Op::kHashtable, {}, {DType::kResource, Shape::Scalar()},
@@ -61,7 +61,7 @@ ValueId Find(Translation& t, int64_t id, const Tensor& keys, const Tensor& value
   return t.Value(Op::kHashtableFind, {handle, key, otherwise});
 }
 
-// Index of the entry with the requested key; -1: none.
+// Returns the index of the entry with the requested key; it is -1 if there is none.
 ValueId EntryOf(Translation& t, const Table& table) {
   std::vector<int64_t> numbers(static_cast<size_t>(table.count()));
   std::iota(numbers.begin(), numbers.end(), 0);

@@ -206,8 +206,8 @@ ValueId Unbiased(Translation& t, ValueId variance, ValueId x, const std::vector<
   return t.Value(Op::kMul, {variance, t.Value(Op::kDiv, {count, others})});
 }
 
-// The statistic that training returns for operand `old`: that of this batch, or a running average;
-// kNoValue: no old value to average with.
+// Returns the statistic that training returns for operand `old`: the batch's statistic or a running average,
+// or kNoValue if there is no old value to average with.
 ValueId Running(Translation& t, size_t old, ValueId batch) {
   const auto factor = static_cast<float>(t.attrs().f64("exponential_avg_factor", 1));
   if (factor == 1) return batch;
@@ -217,7 +217,7 @@ ValueId Running(Translation& t, size_t old, ValueId batch) {
                             t.Value(Op::kMul, {batch, t.Scalar(dtype, factor)})});
 }
 
-// In training mode the moments are those of x. Keras saves LayerNormalization like this, with its rows as
+// In training mode, x determines the moments. Keras saves LayerNormalization like this, with its rows as
 // channels.
 Status NormalizeByMoments(Translation& t) {
   FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(0)));

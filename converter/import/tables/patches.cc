@@ -33,7 +33,7 @@ Result<Patches> PatchesOf(const Translation& t) {
   return made;
 }
 
-// Adjacent patches are blocks, and their element order is that of SPACE_TO_DEPTH.
+// Adjacent patches are blocks, in the element order of SPACE_TO_DEPTH.
 ValueId Blocks(Translation& t, const Shape& image, int64_t size) {
   const auto whole = [&](size_t i) { return static_cast<int32_t>(image[i] - image[i] % size); };
   ValueId x = t.in(0);

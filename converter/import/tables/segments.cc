@@ -50,8 +50,7 @@ Status SegmentMean(Translation& t) {
   return t.Return(t.Value(Op::kDiv, {t.Value(Op::kSegmentSum, {s.rows, s.ids}), count}));
 }
 
-// In TFLite, the maximum of an empty segment and that of infinities only is a finite number; so is the
-// minimum.
+// In TFLite, a segment that is empty or holds only infinities has a finite maximum and minimum.
 ValueId ChosenOf(Translation& t, Op unsorted, ValueId rows, ValueId ids, ValueId count) {
   const ValueId chosen = t.Value(unsorted, {rows, ids, count});
   const DType dtype = t.type(rows).dtype;

@@ -22,15 +22,15 @@ using Translate = Status (*)(Translation&);
 // One source node, its operands and results, and the rewriter that emits in its place.
 class Translation : public Rewriter {
  public:
-  // Of the nodes that Each visits, or that SetSource sets.
+  // Translates the nodes that Each visits or SetSource sets.
   Translation(Module& module, Function& function, Registry& registry);
-  // Of one node, translated at the end of the function.
+  // Translates one node, at the end of the function.
   Translation(Module& module, Function& function, Registry& registry, const Node& source);
   void SetSource(const Node& source);
 
   const Node& node() const { return *node_; }
   const Attrs& attrs() const { return node_->attrs; }
-  Attrs Flags(std::initializer_list<const char*> names) const;  // those of its attributes that are true
+  Attrs Flags(std::initializer_list<const char*> names) const;  // the named attributes that are true
   size_t count() const { return node_->operands.size(); }
   ValueId in(size_t i) const { return node_->operands[i]; }
   const Type& in_type(size_t i) const { return type(in(i)); }
@@ -97,15 +97,15 @@ std::span<const TranslateRow> CellTable();
 // All of them. No op is in two.
 std::span<const std::span<const TranslateRow>> TranslationTables();
 Translate FindTranslation(std::string_view op);  // null: unknown
-// What `translate` does, in wider numbers where TFLite's op means something else by the operands' type.
+// Runs `translate`, in wider numbers where TFLite's op has another meaning for the operands' type.
 Status TranslateWidened(Translate translate, Translation&);
 // Translates the source by its row. Without a row, it becomes a custom op if a plugin has one of its name.
 Status TranslateSource(Translation&);
 bool HasTranslation(Registry&, std::string_view op);
-// The importer's attribute of a node without a translation whose outputs it cannot tell apart: the reason.
-// Files cannot set it, because the importer drops their attributes with an underscore.
+// An attribute that the importer sets on a node without a translation whose outputs it cannot tell apart. It
+// holds the reason. Files cannot set it, because the importer drops their attributes with an underscore.
 constexpr const char* kUndefined = "_undefined";
-// Of an op without a translation: why, and what its owner can do where that is known.
+// Returns why an op has no translation, and what its owner can do where that is known.
 std::string WhyUntranslatable(std::string_view op);
 
 }  // namespace fusebox::converter

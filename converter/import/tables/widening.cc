@@ -84,7 +84,7 @@ bool IsIn(std::span<const std::string_view> ops, std::string_view op) {
   return std::ranges::find(ops, op) != ops.end();
 }
 
-// The dtype to compute in; kNone: that of the operands.
+// Returns the dtype to compute in, or kNone for the dtype of the operands.
 DType WiderThan(DType dtype, std::string_view op) {
   switch (dtype) {
     case DType::kU8:

@@ -7,7 +7,7 @@
 namespace fusebox::converter::optimize {
 namespace {
 
-// What `before` and then `after` are together; empty when no activation says it.
+// Returns the activation that equals `before` and then `after`, or an empty string if there is none.
 std::string Together(const std::string& before, const std::string& after) {
   if (before == "NONE" || before == after) return after;
   const bool both = (before == "RELU" && after == "RELU6") || (before == "RELU6" && after == "RELU");

@@ -55,8 +55,8 @@ std::optional<Affine> AffineOf(const Edit& e, const Step& step) {
   }
 }
 
-// A constant as one number per channel: of one element, or of as many as there are channels in the last
-// dimension. *why says what it varies over when it is none.
+// Returns a constant as one number per channel, from one element or from one per channel in the last
+// dimension. If it is something else, returns nothing, and *why names the dimension that it varies over.
 std::optional<std::vector<double>> PerChannel(const Numbers& c, int64_t channels, int rank,
                                               std::string* why) {
   if (c.shape.rank() > rank) return std::nullopt;
@@ -196,7 +196,7 @@ bool FromInput(Edit& e, Node& node) {
 }
 constexpr Rule kFromInput = {Op::kConv2D, Op::kFullyConnected, FromInput};
 
-// Does the constant leave the shape of what it is added to or multiplied with as it is?
+// Returns whether adding the constant to a value, or multiplying by it, keeps the value's shape.
 bool Fits(const Shape& c, const Shape& x) {
   if (c.rank() > x.rank()) return false;
   for (int d = 1; d <= c.rank(); ++d) {
@@ -212,7 +212,7 @@ double Largest(const Numbers& numbers) {
   return largest;
 }
 
-// Whether all of these are normal f32 numbers or zero, so that no digits are lost.
+// Returns whether all of these are normal f32 numbers or zero, so that no digits are lost.
 bool FitsF32(const Numbers& numbers) {
   using Limits = std::numeric_limits<float>;
   return std::ranges::all_of(numbers.values, [](double value) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions say themselves how they pad and dilate.
+// Moves padding and dilation from separate ops into the attributes of convolutions.
 #include <algorithm>
 
 #include "converter/passes/optimize/edit.h"
@@ -21,14 +21,14 @@ std::optional<std::array<Padding, 2>> SpatialPads(const Edit& e, ValueId v) {
   return std::array<Padding, 2>{Padding{a[2], a[3]}, Padding{a[4], a[5]}};
 }
 
-// Does SAME pad an input of that size as `pads` does? With stride 1 it does so whatever the size.
+// Returns whether SAME pads an input of that size as `pads` does. With stride 1, the size does not matter.
 bool IsSame(const Padding& pads, int64_t in, int64_t stride, int64_t filter, int64_t dilation) {
   if (stride < 1 || filter < 1 || dilation < 1) return false;
   if (in < 0 && stride != 1) return false;
   return SamePadding(in < 0 ? filter * dilation : in, stride, filter, dilation) == pads;
 }
 
-// Are both spatial dimensions of the convolution padded as SAME would pad x?
+// Returns whether both spatial dimensions of the convolution are padded as SAME would pad x.
 bool PadsAreSame(const Edit& e, const Node& conv, const Shape& x, const std::array<Padding, 2>& pads,
                  const std::array<int64_t, 2>& dilation) {
   const Shape& filter = e.shape(conv.operands[1]);
@@ -70,7 +70,7 @@ bool Dilated(Edit& e, Node& node) {
     const bool plain = conv->attrs.i64(kStride[d], 1) == 1 && conv->attrs.i64(kDilation[d], 1) == 1;
     if (!plain || (*block)[d] < 1) return false;
   }
-  // What is padded at the end and cropped again is there to fill the last block.
+  // Rows and columns that are padded at the end and cropped again only fill the last block.
   const std::array<Padding, 2> net = {Padding{(*pads)[0] - (*crops)[0], (*pads)[1] - (*crops)[1]},
                                       Padding{(*pads)[2] - (*crops)[2], (*pads)[3] - (*crops)[3]}};
   if ((*crops)[0] != 0 || (*crops)[2] != 0) return false;

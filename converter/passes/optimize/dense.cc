@@ -48,7 +48,7 @@ bool DropPair(Edit& e, Node& node) {
   return true;
 }
 
-// FULLY_CONNECTED takes its input's elements a row at a time: flattening before it says nothing new.
+// Drops a reshape to rows before FULLY_CONNECTED, which reads the elements of its input row by row anyway.
 bool DropFlatten(Edit& e, Node& node) {
   Node* const flat = e.producer(node.operands[0], Op::kReshape);
   if (!flat || node.attrs.b("keep_num_dims", false) || !e.is_f32(node.operands[0])) return false;

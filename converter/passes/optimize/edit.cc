@@ -18,7 +18,8 @@ std::vector<std::vector<Rewrite>> ByOp() {
   return out;
 }
 
-// What is made here has no scales: the rules keep to float graphs, and to the float parts of others.
+// Returns whether activations of the node have scales. Rules create values without scales, so they skip such
+// nodes.
 bool IsQuantized(const Function& f, const Node& node) {
   const auto stored = [&](ValueId v) { return v != kNoValue && !f.value(v).is_const() && f.value(v).quant; };
   return std::ranges::any_of(node.operands, stored) || std::ranges::any_of(node.results, stored);

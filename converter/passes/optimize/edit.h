@@ -27,7 +27,7 @@ class Edit : public Rewriter {
   std::optional<std::vector<int64_t>> Ints(ValueId v) const { return ConstInts(f(), v); }
   std::optional<double> Scalar(ValueId v) const;  // one element of any rank
 
-  // As in Rewriter, where the declared type of the result refines that of `by`.
+  // Replaces as Rewriter does, but the declared type of the result refines the type of `by`.
   void Replace(Node& node, ValueId by);
   // Records once why a node was left as it is, for --explain.
   void Note(const Node& node, const std::string& text);
@@ -41,7 +41,7 @@ class Edit : public Rewriter {
 bool Sweep(Context&, Function&);
 
 using Rewrite = bool (*)(Edit&, Node&);
-// A rewrite and the nodes that it is offered: those of one op, of two, or of all ops with a trait.
+// A rewrite and the nodes that it is offered: nodes of one op, of two ops, or of all ops with a trait.
 struct Rule {
   constexpr Rule(Op op, Rewrite rewrite) : Rule(op, op, rewrite) {}
   constexpr Rule(Op first, Op second, Rewrite rewrite) : first(first), second(second), rewrite(rewrite) {}

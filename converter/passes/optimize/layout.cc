@@ -50,7 +50,7 @@ bool Movable(const Edit& e, ValueId v, size_t rank) {
   return e.is_f32(v) && e.rank(v) <= static_cast<int>(rank);
 }
 
-// Is it an op that a transpose can be put behind, whatever its operands come from?
+// Returns whether a transpose can move behind the op, whatever produces its operands.
 bool IsPassable(const Edit& e, const Node& node, size_t rank) {
   if (IsUnary(node)) return true;
   if (node.is(Op::kConcatenation))
@@ -67,7 +67,7 @@ bool CanSink(const Edit& e, const Node& node) {
   return order && IsPassable(e, node, order->size());
 }
 
-// Will it be one, once what comes before it has been passed?
+// Returns whether the transposes before the op can all move in front of it, and then behind it.
 bool WillSink(const Edit& e, const Node& node, const Order& order, int depth = 0) {
   constexpr int kDeepest = 8;
   if (depth == kDeepest || !IsPassable(e, node, order.size())) return false;
@@ -192,7 +192,7 @@ bool TwoInARow(Edit& e, Node& node) {
   return true;
 }
 
-// What moves only dimensions of one element is a reshape, and those go together with others.
+// A transpose that moves only dimensions of one element is a reshape, which merges with other reshapes.
 bool MovesNothing(Edit& e, Node& node) {
   const auto order = OrderOf(e, &node);
   if (!order) return false;

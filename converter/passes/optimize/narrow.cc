@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is computed in 64-bit integers and then cut to 32, sizes most of all: computed in 32 from where it
-// begins. Sums, differences and products keep their lower half whatever the upper one is, so nothing is lost
-// that the cut would have kept.
+// Narrows integers that are computed in 64 bits and then cut to 32, mostly sizes: they are computed in 32
+// bits from the start. The lower half of a sum, difference or product does not depend on the upper halves of
+// its operands, so the result of the cut is the same.
 #include <map>
 #include <set>
 
@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kDeepestCut = 32;  // ops between the cut and where the numbers come from
 
-// How many operands hold what the result holds; nothing for ops that 32 bits would not do the same for.
+// Returns how many operands, the first ones, determine the result in 32 bits as in 64, or nothing if the op
+// has no such form.
 std::optional<size_t> Carried(const Node& node) {
   if (Has(node.op, kMovesData) && node.results.size() == 1)
     return Info(node.op).operands.max < 0 ? node.operands.size() : 1;

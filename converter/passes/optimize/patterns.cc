@@ -10,7 +10,7 @@
 namespace fusebox::converter::optimize {
 namespace {
 
-// Is `v` the squared norm of x over its last dimension?
+// Returns whether `v` is the squared norm of x over its last dimension.
 bool IsSquaredNorm(const Edit& e, ValueId x, ValueId v) {
   static const Pattern kSquare = Pattern::Var(0) * Pattern::Var(0);
   const Node* const sum = e.producer(v, Op::kSum);
@@ -64,7 +64,7 @@ bool Written(Edit& e, Node& node) {
   return false;
 }
 
-// x to the power of a constant that has an op of its own.
+// Replaces x to the power of 2, 0.5 or -0.5, which are separate ops.
 bool Power(Edit& e, Node& node) {
   const ValueId x = node.operands[0];
   const auto exponent = e.Scalar(node.operands[1]);

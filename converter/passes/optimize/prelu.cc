@@ -9,7 +9,8 @@ namespace {
 Pattern Alpha(Pattern of) { return {Op::kMul, {Pattern::Var(1), std::move(of)}}; }
 Pattern Relu(Pattern of) { return {Op::kRelu, {std::move(of)}}; }
 
-// Is alpha one per element of x, or of some of its last dimensions? The batch has none of its own.
+// Returns whether alpha has one element per element of x, or of some of its last dimensions, but not of the
+// batch.
 bool Fits(const Shape& alpha, const Shape& x) {
   if (alpha.rank() < 1 || alpha.rank() >= x.rank()) return false;
   for (int d = 1; d <= alpha.rank(); ++d) {

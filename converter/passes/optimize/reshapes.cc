@@ -51,7 +51,7 @@ bool InARow(Edit& e, Node& node) {
   return true;
 }
 
-// Sizes that are computed say what the result's type says already.
+// Replaces computed sizes by constants where the type of the result has them.
 bool ConstantTarget(Edit& e, Node& node) {
   if (node.operands.size() != 2 || e.is_const(node.operands[1]) || e.is_const(node.operands[0])) return false;
   const auto target = Target(e.shape(node.results[0]));

@@ -20,7 +20,7 @@ bool Equal(const Value& a, const Value& b) {
   return a.data.data() == b.data.data() || std::memcmp(a.data.data(), b.data.data(), a.data.size()) == 0;
 }
 
-// Of the size, and of what stands at both ends: what is equal there is compared in full.
+// Hashes the size and both ends of the data. Values with equal hashes are compared in full.
 uint64_t Hash(const Value& v) {
   uint64_t hash = 1469598103934665603u ^ v.data.size() ^ (static_cast<uint64_t>(v.type.dtype) << 48);
   const auto bytes = std::string_view(reinterpret_cast<const char*>(v.data.data()), v.data.size());
@@ -32,7 +32,7 @@ uint64_t Hash(const Value& v) {
   return hash;
 }
 
-// Outputs are handed out, and states are written: each keeps a tensor of its own.
+// Returns values that must not share a tensor: outputs are handed out, and states are written.
 std::unordered_set<ValueId> Own(const Function& f) {
   std::unordered_set<ValueId> own(f.outputs.begin(), f.outputs.end());
   for (const auto& node : f.nodes)

@@ -128,7 +128,7 @@ class AffineReader {
       out_.products.push_back({source, block});
       return {};
     }
-    for (const ValueId part : parts->operands) {  // [x, h] @ W: each part has rows of its own
+    for (const ValueId part : parts->operands) {  // [x, h] @ W: each part has separate rows
       block.rows = LastDim(f_.value(part));
       if (block.rows < 0 || block.row + block.rows > shape[transposed ? 1 : 0]) return Refuse(source);
       out_.products.push_back({part, block});
@@ -147,7 +147,8 @@ class AffineReader {
 
 namespace {
 
-// Keras' name of an activation that is an op or a fused activation of TFLite's; empty: no such name.
+// Returns Keras' name of an activation that is an op or a fused activation of TFLite, or an empty string if
+// it has none.
 std::string_view KerasName(std::string_view tflite) {
   if (tflite == "LOGISTIC") return "sigmoid";
   if (tflite == "TANH") return "tanh";

@@ -233,7 +233,7 @@ class Matcher {
   }
 
   bool convolves() const { return cell_.kind == Cell::Kind::kConvLstm; }
-  // Inputs of h under its window, which has the size of that of x.
+  // Returns whether the gate has weights for h under a window of the same size as x's window.
   bool Recurs(const GateWeights& gate) const {
     int64_t rows = cell_.units;
     for (const int64_t size : gate.input.window.kernel) rows *= size;

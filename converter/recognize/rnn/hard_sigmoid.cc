@@ -7,7 +7,8 @@
 namespace fusebox::converter::recognize {
 namespace {
 
-// The other operand of a commutative op, one of whose operands is this number; kNoValue: it is none.
+// Returns the other operand of a commutative op, one of whose operands is this number, or kNoValue for
+// another op.
 ValueId Beside(const View& in, const Node* node, float number) {
   if (!node || node->operands.size() != 2) return kNoValue;
   const ValueId a = node->operands[0], b = node->operands[1];
@@ -15,14 +16,14 @@ ValueId Beside(const View& in, const Node* node, float number) {
   return in.IsFull(a, number) ? b : kNoValue;
 }
 
-// What is multiplied by 1 / divisor.
+// Returns the value that is multiplied by 1 / divisor, or kNoValue if there is none.
 ValueId Scaled(const View& in, ValueId v, float divisor) {
   const Node* div = in.Producer(v, Op::kDiv);
   if (div && in.IsFull(div->operands[1], divisor)) return div->operands[0];
   return Beside(in, in.Producer(v, Op::kMul), 1 / divisor);
 }
 
-// What is clipped to 0 and 1.
+// Returns the value that is clipped to 0 and 1, or kNoValue if there is none.
 ValueId Clipped(const View& in, ValueId v) {
   if (const Node* relu = in.Producer(v, Op::kRelu0To1)) return relu->operands[0];
   if (const ValueId low = Beside(in, in.Producer(v, Op::kMaximum), 0); low != kNoValue)
@@ -32,7 +33,8 @@ ValueId Clipped(const View& in, ValueId v) {
   return kNoValue;
 }
 
-// x of relu6(x + 3), the activation being an op or the sum's own.
+// Returns x of relu6(x + 3), with the activation as an op or fused into the sum, or kNoValue if there is
+// none.
 ValueId Shifted(const View& in, ValueId v) {
   const Node* node = in.Producer(v);
   if (!node) return kNoValue;

@@ -8,8 +8,8 @@
 
 namespace fusebox::converter::recognize {
 
-// x / 5 + 1 / 2 ("hard_sigmoid") or x / 6 + 1 / 2 ("hard_sigmoid_of_keras_3"), clipped to 0 and 1; the latter
-// also as relu6(x + 3) / 6. Nullopt: `v` is something else.
+// Recognizes x / 5 + 1 / 2 ("hard_sigmoid") or x / 6 + 1 / 2 ("hard_sigmoid_of_keras_3"), clipped to 0 and 1;
+// the latter also as relu6(x + 3) / 6. Returns nullopt if `v` is something else.
 std::optional<Activated> ReadHardSigmoid(const View&, ValueId v);
 
 }  // namespace fusebox::converter::recognize

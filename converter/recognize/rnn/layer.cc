@@ -203,7 +203,7 @@ LayerBody AddLayerBody(Replacement& made, const Layer& layer) {
   // The weights are constants of the region already; these operands are for rules.
   const int64_t columns = static_cast<int64_t>(cell.gates.size()) * cell.units;
   input(Floats(KernelDims(cell.gates[0].input, columns)), "kernel");
-  // A folded state has no block of its own.
+  // A folded state has no separate block.
   const Block& recurrent = cell.gates[0].recurrent;
   input(Floats(recurrent.window.kernel.empty() ? std::vector{cell.units, columns}
                                                : KernelDims(recurrent, columns)),

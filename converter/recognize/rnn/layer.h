@@ -46,8 +46,8 @@ struct LayerBody {
   void SetResults(const Layer&, ValueId sequence, const std::vector<ValueId>& states);
 };
 LayerBody AddLayerBody(Replacement&, const Layer&);
-// A layer's definition as a loop over tensor lists, for ops that have no body of their own. The layer's
-// blocks are whole, transposed matrices.
+// A layer's definition as a loop over tensor lists, for ops without a body. The layer's blocks are whole,
+// transposed matrices.
 const Function& AddLoopBody(Replacement&, const Layer&);
 
 // The composite, behind the ops that bring its weights into their layout. Results: last output, outputs, h (,

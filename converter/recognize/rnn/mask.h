@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What masked layers do in a step that their mask leaves out: SELECT(counts, fresh, old), with one element of
-// `counts` per row of the batch.
+// Selections of masked layers, which keep an old value in a step that their mask leaves out: SELECT(counts,
+// fresh, old), with one element of `counts` per row of the batch.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ struct MaskedValue {
   ValueId fresh = kNoValue, old = kNoValue;
 };
 
-// Nothing where v is no such selection.
+// Returns nothing if v is no such selection.
 std::optional<MaskedValue> ReadMasked(const View&, ValueId v);
 
 // Zeros, whether constant or made for a shape that is not known yet.

@@ -76,14 +76,14 @@ class Reader {
     return {};
   }
 
-  // What was written before: zeros at first, and read for nothing but to be written again.
+  // Returns whether variable i is the previous output: zeros at first, and read only to be written again.
   bool IsLastOutput(size_t i) const {
     for (const auto& reader : body_.readers(loop_.input(i)))
       if (reader.node && !(ReadMasked(body_, reader.node->results[0]) && reader.index == 2)) return false;
     return IsZeros(caller_, loop_.node->operands[i]);
   }
 
-  // Zeros of the body, or of the caller and carried unchanged.
+  // Returns whether v is zeros of the body, or zeros of the caller that the loop carries unchanged.
   bool AreZeros(ValueId v) const {
     for (size_t i = 0; i < loop_.body->inputs.size(); ++i)
       if (v == loop_.input(i) && v == loop_.output(i)) return IsZeros(caller_, loop_.node->operands[i]);

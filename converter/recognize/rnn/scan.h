@@ -37,7 +37,7 @@ struct Scan {
 
   ValueId input(size_t variable) const { return body->inputs[variable]; }
   ValueId output(size_t variable) const { return body->outputs[variable]; }
-  // What becomes of a state in the rows that the step changes.
+  // Returns the new value of a state in the rows that the step changes.
   ValueId next(size_t state) const {
     const auto it = unmasked.find(state);
     return it == unmasked.end() ? output(state) : it->second;
@@ -45,20 +45,22 @@ struct Scan {
   std::map<size_t, ValueId> unmasked;
 };
 
-// Does this loop work on tensor lists? Others are no recurrent layer, and nobody expects a word about them.
+// Returns whether the loop works on tensor lists. Other loops are no recurrent layers, so nothing reports
+// them.
 bool WritesLists(const View& caller, const Node& loop);
 
-// sequence[..., last, ...] along the axis, which is removed; `one_step`: it has one element.
+// Returns whether the slice is sequence[..., last, ...] along the axis, which is removed. `one_step`: the
+// axis has one element.
 bool TakesLast(const View&, const Node& slice, size_t axis, bool one_step);
 
-// Refusals say what is not as it must be: a condition on something else, an index that is no counter, a list
-// of another length.
+// Reads a loop over steps. Errors name the unmet requirement: a condition on something else, an index that is
+// no counter, a list of another length.
 Result<Scan> ReadScan(const View& caller, const View& body, const Node& loop);
 
-// The caller's tensor [steps, ...] of which `value` of the body is the step at hand.
+// Returns the caller's tensor [steps, ...] whose current step is `value` of the body.
 Result<ValueId> SequenceOf(const Scan&, const View& caller, const View& body, ValueId value);
-// The loop takes as many steps as that tensor has; of a mask only numbers that contradict each other are
-// refused.
+// Rejects loops with another number of steps than the tensor. For a mask, only numbers that contradict each
+// other are rejected.
 Status CheckLength(const Scan&, const View& caller, ValueId sequence);
 Status CheckMaskLength(const Scan&, const View& caller, ValueId mask);
 

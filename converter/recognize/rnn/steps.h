@@ -14,7 +14,7 @@ struct Step {
   ValueId h = kNoValue, c = kNoValue;  // h: kNoValue in a first step whose zeros are folded; c: of an LSTM
   ValueId next_h = kNoValue, next_c = kNoValue;
 };
-// Those that read the parts of this UNPACK.
+// Returns the steps that read the parts of this UNPACK.
 std::vector<Step> FindSteps(const View&, const Node& unpack);
 
 // Steps that follow each other through all parts of one UNPACK, the first first.

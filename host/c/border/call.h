@@ -34,7 +34,8 @@ fusebox_status Call(char** error, F&& body) noexcept {
 // Sets *out to a copy of the text.
 Status Return(std::string_view text, char** out);
 
-// A struct of the caller must hold what this version knows. `initializer`: the macro that sets its size.
+// Checks that a struct of the caller has all fields of this version. `initializer`: the macro that sets its
+// size.
 template <class T>
 Status CheckSize(const T& object, const char* initializer) {
   if (object.struct_size >= sizeof(T)) return {};

@@ -104,7 +104,7 @@ bool Arena::Extend(uint64_t end, Note& why) {
     } else {
       int result;
       do {
-        // Not posix_fallocate: if the file system lacks support, it writes every page.
+        // posix_fallocate writes every page if the file system lacks support; fallocate fails.
         result = Fails("fallocate")
                      ? -1
                      : fallocate(fd_, 0, static_cast<off_t>(allocated_), static_cast<off_t>(more));

@@ -57,12 +57,13 @@ Fd OpenDirectory(int at, const std::string& name, bool create, Note& why);
 // A regular file for reading that no other user may write. Code of the note: "missing" if it does not exist.
 Fd OpenTrusted(int directory, const std::string& name, Note& why);
 
-// Writes all of `bytes` at `offset`. False: see errno. The file size limit is an error here, not a signal.
+// Writes all of `bytes` at `offset`. Returns false with errno. The file size limit is an error here, not a
+// signal.
 bool WriteAt(int fd, std::span<const std::byte> bytes, uint64_t offset);
 bool WithinFileLimit(uint64_t end);
 // The whole file; none if it is missing, untrusted or longer than `max_size`.
 std::optional<std::string> ReadSmall(int directory, const std::string& name, size_t max_size);
-// Replaces the content atomically. False: see errno; the old content stays.
+// Replaces the content atomically. Returns false with errno if it fails; the old content stays.
 bool ReplaceSmall(int directory, const std::string& name, std::span<const std::byte> content);
 
 // A new file, invisible to other processes, with an exclusive lock until this process ends. The destructor
@@ -78,7 +79,7 @@ struct TempFile {
   ~TempFile();
 };
 TempFile MakeTemp(int directory, Note& why);
-// Names it `name` in `to`. False: see errno; EEXIST if it exists and `replace` is false.
+// Names it `name` in `to`. Returns false with errno if it fails: EEXIST if it exists and `replace` is false.
 bool NameTemp(TempFile& temp, int to, const std::string& name, bool replace);
 
 // Names in a directory, without "." and "..", sorted.
@@ -88,8 +89,8 @@ std::string RandomName();
 bool IsStoreName(std::string_view name, std::string_view suffix);
 bool FillRandom(void* to, size_t size);
 
-// An exclusive lock on `name`, after waiting at most `milliseconds`. None: another process holds it, or locks
-// are unsupported.
+// Returns an exclusive lock on `name`, after waiting at most `milliseconds`, or no file if another process
+// holds it, or if locks are unsupported.
 Fd Lock(int directory, const char* name, int milliseconds);
 
 }  // namespace fusebox::cache

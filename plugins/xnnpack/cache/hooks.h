@@ -16,7 +16,7 @@ struct Tuning {
   uint64_t min_free_bytes = 64ull << 20;  // a build leaves this free on the disk
   int build_wait_ms = 10'000;             // wait for another process that packs the same weights
   bool durable = true;                    // fsync; otherwise a power cut may lose the file, never corrupt it
-  uint64_t page_size = 0;                 // of private memory and mapped files; 0: that of the system
+  uint64_t page_size = 0;                 // of private memory and mapped files; 0: the system's
 };
 
 #ifdef FUSEBOX_CACHE_HOOKS

@@ -40,15 +40,15 @@ struct Removed {
   uint64_t bytes = 0;
 };
 
-// None: see `why`; its code is "missing" if nothing exists at this path, "no-cache" if it is something else.
-// Writes nothing.
+// Returns nothing and sets `why` if it fails: the code is "missing" if nothing exists at this path,
+// "no-cache" if it is something else. Writes nothing.
 std::optional<StoreView> Inspect(const std::string& path, Note& why);
 
 // Same, after reading all blobs. If the store is writable, records verified segments and quarantines bad
 // ones.
 std::optional<StoreView> VerifyAll(const std::string& path, std::vector<Removed>& put_aside, Note& why);
 
-// Collects garbage like a build. False: `why`; not a store, or not writable.
+// Collects garbage like a build. Returns false and sets `why` if it is not a store, or not writable.
 bool CollectGarbage(const std::string& path, uint64_t max_bytes, std::vector<Removed>& removed, Note& why);
 
 // Removes these segments; none if an id is unknown (code "no-segment").

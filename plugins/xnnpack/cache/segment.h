@@ -15,8 +15,9 @@ namespace fusebox::cache {
 
 class Segment {
  public:
-  // Null: see `why`; code "missing": no such file; "corrupt": the file must be quarantined. For other codes
-  // the file stays: another owner, not a regular file, a newer format, a system error.
+  // Returns null and sets `why` if it fails. Code "missing": there is no such file; "corrupt": the file must
+  // be quarantined. For other codes the file stays: another owner, not a regular file, a newer format, a
+  // system error.
   static std::shared_ptr<Segment> Open(int directory, const std::string& name, Note& why);
   ~Segment();
   Segment(const Segment&) = delete;

@@ -194,7 +194,7 @@ void Store::MarkBad(Segment& segment, const Note& why) {
   if (mode_ != Mode::kReadWrite) return;
   struct stat status;
   const std::shared_lock lock(mutex_);
-  // Not a file that another process may have put there.
+  // Another process may have put a new file there, which stays.
   if (fstatat(dirs_->segments.get(), segment.name().c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
       status.st_ino == segment.file().inode)
     dirs_->Quarantine(segment.name());

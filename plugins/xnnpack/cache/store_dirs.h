@@ -20,8 +20,8 @@ struct StoreDirs {
   Fd segments, models, state, tmp;
   Digest secret;
 
-  // `path` as in Options. Null: see `why`. `write`: creates missing directories; on failure the store is
-  // read-only and `why` is set.
+  // Returns null and sets `why` if it fails. `path`: as in Options. `write`: creates missing directories; on
+  // failure the store is read-only and `why` is set.
   static std::unique_ptr<StoreDirs> Open(const std::string& path, bool write, Note& why);
   // Creates the secret of a writable store if missing. On failure the store becomes read-only.
   void EnsureSecret(Note& why);
@@ -29,7 +29,7 @@ struct StoreDirs {
   // Current names of segment files.
   std::vector<std::string> SegmentNames() const;
 
-  // Whether the blobs of this file were verified since the last boot.
+  // Returns whether the blobs of this file were verified since the last boot.
   bool Verified(const Digest& id, const ModelFile& file) const;
   void RecordVerified(const Digest& id, const ModelFile& file) const;
   // The last use is stored as a day.
@@ -47,12 +47,12 @@ struct StoreDirs {
 inline constexpr const char* kSegmentSuffix = ".fbpk";
 inline constexpr const char* kBadSuffix = ".bad";
 
-// Absolute path, with links of the parent resolved. "": see `why`.
+// Returns the absolute path, with links of the parent resolved, or "" if it fails with `why`.
 std::string Canonical(const std::string& path, Note& why);
-// $XDG_CACHE_HOME/fusebox or ~/.cache/fusebox; "" if this user has no home directory of its own.
+// Returns $XDG_CACHE_HOME/fusebox or ~/.cache/fusebox, or "" if this user has no home directory.
 std::string DefaultPath();
 bool IsSingleFile(const std::string& path);
-// Whether a damaged file was a segment: it begins like one, or FILE.d has a secret.
+// Returns whether a damaged file was a segment: it begins like one, or FILE.d has a secret.
 bool WasSegment(int directory, const std::string& file);
 
 }  // namespace fusebox::cache

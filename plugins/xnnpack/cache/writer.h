@@ -39,9 +39,9 @@ class Writer {
   // published or dropped. After a timeout the writer packs into memory and publishes nothing. A writer that
   // never claims never waits.
   std::optional<Blob> Claim(const Key& first);
-  // Memory to pack into: at least `size` bytes, aligned to 128, not cleared. Null: out of memory. Each
-  // pointer is passed to exactly one of Commit, KeepPrivate and Discard. Scratch is never part of a file; it
-  // is for weights that the store already has.
+  // Returns memory to pack into: at least `size` bytes, aligned to 128, not cleared. Returns null if out of
+  // memory. Each pointer is passed to exactly one of Commit, KeepPrivate and Discard. Scratch is never part
+  // of a file; it is for weights that the store already has.
   std::byte* Reserve(size_t size);
   std::byte* ReserveScratch(size_t size);
   // Stores the first `size` bytes under `key`. If the store already has the key, or the same bytes, the

@@ -37,7 +37,7 @@ void CheckBias(const NetworkNode& node, int64_t channels) {
     node.require(bias->count() == channels, "SHAPE", "bias does not fit the filter", Operand(2));
 }
 
-// Whether the kernel multiplies at least as often, each time with `columns` numbers.
+// Returns whether the kernel multiplies at least `least` times, each time with `columns` numbers.
 bool Multiplies(const NetworkNode& node, Tensor filter, int64_t columns, int64_t least) {
   const Tensor out = node.out(0);
   return Reaches(least,
@@ -85,7 +85,7 @@ size_t PixelsOfProduct(const NetworkNode& node, const Window& w, const Weights& 
   constexpr int64_t kMostPixels = 8;
   int64_t pixels = std::clamp<int64_t>(KernelColumns() / out.dim(3), 1, kMostPixels);
   while (out.dim(2) % pixels != 0) --pixels;
-  // Measured: the work is that of the columns of the filter; the result is copied once more.
+  // Measured: the work is proportional to the columns of the filter; the result is copied once more.
   return 8 * (width + stride * (pixels - 1)) <= 7 * width * pixels ? static_cast<size_t>(pixels) : 1;
 }
 

@@ -38,7 +38,7 @@ extern const OperationTable kBatchMatMulOps, kBinaryOps, kConcatOps, kConvertOps
     kFullyConnectedOps, kPadOps, kPoolOps, kReduceOps, kReshapeOps, kResizeOps, kSliceOps, kSoftmaxOps,
     kSpaceOps, kTransposeConvOps, kTransposeOps, kUnaryOps;
 
-// The row of a builtin op; NULL: not supported by XNNPACK.
+// Returns the row of a builtin op, or NULL if XNNPACK does not support it.
 const Operation* FindOperation(std::string_view name);
 
 }  // namespace fusebox::xnnpack

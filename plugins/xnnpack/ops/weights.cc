@@ -13,7 +13,7 @@ using namespace sdk;
 
 namespace {
 
-// Whether the numbers of all channels are checked now: when a partition is created, once.
+// Returns whether the numbers of all channels are checked now: when a partition is created, once.
 bool ReadsNumbers(const NetworkNode& node, const WeightOperands& at, const fbx_quant& q) {
   return q.count == 1 || (!node.network().claiming() && !at.checked);
 }

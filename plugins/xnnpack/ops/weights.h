@@ -26,16 +26,17 @@ Weights PlanWeights(const NetworkNode& node, const WeightOperands& operands);
 // read again.
 Weights PlanCheckedWeights(const NetworkNode& node, const WeightOperands& operands);
 
-// Whether the product of the factors, at least 1 each, is at least that. Does not overflow.
+// Returns whether the product of the factors, at least 1 each, is at least `least`. Does not overflow.
 bool Reaches(int64_t least, std::initializer_list<int64_t> factors);
 
-// Columns that XNNPACK's f32 products compute at once, if that is a loss for fewer; 0: not known, or hardly.
+// Returns the columns that XNNPACK's f32 products compute at once, or 0 if fewer columns lose little, or if
+// that is not known.
 int64_t KernelColumns();
 
 // The dims of a result, of which XNNPACK computes one: the unknown one, or the first.
 Dims DimsButOne(Tensor t);
 
-// Adds what XNNPACK packs with 8-bit weights besides those of Subgraph::Pack: scales and zero point of the
+// Adds the inputs of packing 8-bit weights besides the inputs of Subgraph::Pack: scales and zero point of the
 // activations, which determine biases and multipliers.
 void AddActivations(Recipe& recipe, Tensor input, Tensor output);
 

@@ -60,7 +60,7 @@ class Tracer {
     }
   }
 
-  // Of one session, so that it needs no lock while it runs.
+  // A partition of one session, so that it needs no lock while it runs.
   class Partition {
    public:
     Partition(Tracer& tracer, const Graph& graph) : tracer_(tracer), name_(graph.name()) {

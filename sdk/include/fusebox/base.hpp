@@ -91,7 +91,7 @@ fbx_status call_guarded(const fbx_host* host, F&& f) noexcept {
   }
 }
 
-// Whether to stop early, with Error{FBX_CANCELLED}. Cheap. Any thread.
+// Returns whether to stop early, with Error{FBX_CANCELLED}. Cheap. Any thread.
 inline bool is_cancelled(const fbx_host* host) noexcept {
   return FBX_HAS(host, cancelled) && host->cancelled(host) != 0;
 }
@@ -151,7 +151,7 @@ class Attrs {
   }
   inline Tensor tensor(std::string_view key) const;
   Attrs map(std::string_view key) const { return need(key, find_map(key)); }
-  // Nothing: unknown rank. A scalar has no dims.
+  // Returns nothing for an unknown rank. A scalar has no dims.
   std::optional<std::span<const int64_t>> shape(std::string_view key) const {
     if (!has(key)) need(key, std::optional<int>());
     const auto [dims, rank] = list<int64_t>(key, host_->attrs->get_i64s);
@@ -282,7 +282,7 @@ class Tensor {
     if (t_->rank < 0) throw Error{FBX_INVALID, "the rank of " + std::string(name()) + " is not known"};
     return {t_->dims, static_cast<size_t>(t_->rank)};
   }
-  // Nothing: unknown rank.
+  // Returns nothing for an unknown rank.
   std::optional<std::span<const int64_t>> shape() const {
     return t_->rank < 0 ? std::nullopt : std::optional(dims());
   }

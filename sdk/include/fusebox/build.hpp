@@ -47,11 +47,11 @@ class Build {
     NodeRef& attr(std::string_view k, Tensor v) & {
       return supported(FBX_HAS(b_, attr_tensor)), b_->attr_tensor(b_, to_fbx_str(k), v.abi()), *this;
     }
-    // An element type is a number in C, so it needs a name of its own.
+    // An element type is a number in C, so it needs a separate name.
     NodeRef& dtype(std::string_view k, fbx_dtype v) {
       return supported(FBX_HAS(b_, attr_dtype)), b_->attr_dtype(b_, to_fbx_str(k), v), *this;
     }
-    // Nothing: unknown rank.
+    // Without a value, the rank is unknown.
     NodeRef& shape(std::string_view k, std::optional<std::span<const int64_t>> dims) {
       supported(FBX_HAS(b_, attr_shape));
       if (!dims) return b_->attr_shape(b_, to_fbx_str(k), nullptr, -1), *this;
@@ -146,8 +146,8 @@ class Build {
     if (!FBX_HAS(b_, set_dtype)) throw Error{FBX_UNSUPPORTED, "the host does not support set_dtype"};
     b_->set_dtype(b_, v, dtype);
   }
-  // Scales of a constant, of a variable, or of a result of the last node. The element type of a result is
-  // that of the first quantized operand, unless dtype() was called.
+  // Sets the scales of a constant, of a variable, or of a result of the last node. A result has the element
+  // type of the first quantized operand, unless dtype() was called.
   void quantize(Value v, const fbx_quant& quant) {
     if (!FBX_HAS(b_, set_quant)) throw Error{FBX_UNSUPPORTED, "the host does not support set_quant"};
     b_->set_quant(b_, v, &quant);

@@ -60,7 +60,7 @@ FUSEBOX_API fusebox_status fusebox_set_log_sink(fusebox_log_sink sink, void* use
 /* ---- Registry: the plugins of a process. */
 
 /* Finds plugins and reads their manifests; libraries are opened when needed. `file`: path of a fusebox.json,
- * or NULL. `config`: the same as text, or NULL; its keys replace those of the file. Relative paths of both
+ * or NULL. `config`: the same as text, or NULL; its keys replace keys of the file. Relative paths of both
  * are relative to the folder of the file, or without one to the working directory. Plugins under the key
  * "plugins" must load. Error: invalid configuration. A broken plugin on the search path is no error:
  * fusebox_registry_plugins lists it. */
@@ -84,9 +84,9 @@ FUSEBOX_API fusebox_status fusebox_registry_plugins(const fusebox_registry* regi
 
 /* `options`: JSON, or NULL.
  *   "fuse": bool (true)                 fuse composites
- *   "delegates": [{"name", "options"}]  in the order in which nodes are offered; []: none. Absent: those of
- *                                       the configuration, else the default delegates
- *   "delegate_options": {NAME: {...}}   over those of the configuration
+ *   "delegates": [{"name", "options"}]  in the order in which nodes are offered; []: none. Absent: the
+ *                                       configuration's delegates, else the default delegates
+ *   "delegate_options": {NAME: {...}}   over options of the configuration
  *   "missing": "warn"                   if the plugin of a fused op or composite is missing: run its body with a
  *                                       notice ("warn"), without one ("body"), or fail ("error")
  *   "name": string ("<memory>")         of a model from memory, in messages
@@ -119,7 +119,7 @@ FUSEBOX_API int32_t fusebox_model_signature_count(const fusebox_model* model) FB
  * the entry cannot run, or NULL if it can. Returns NULL for a wrong index or model. */
 FUSEBOX_API const char* fusebox_model_signature(const fusebox_model* model, int32_t index,
                                                 const char** why) FBX_NOEXCEPT;
-/* What was fused and what runs each node, as JSON:
+/* Reports what was fused and what runs each node, as JSON:
  *   {"name", "signatures": [{"key", "function", "can_run", "why"}], "notices": ["..."],
  *    "sites": [{"function", "location", "composite", "fused", "why", "emitted", "rules": [...]}],
  *    "fused": [{"function", "node", "op", "plugin", "version", "rule", "composite"}],
@@ -140,13 +140,13 @@ FUSEBOX_API void fusebox_thread_pool_free(fusebox_thread_pool* pool) FBX_NOEXCEP
 FUSEBOX_API int32_t fusebox_thread_pool_threads(const fusebox_thread_pool* pool) FBX_NOEXCEPT;
 
 /* `options`: JSON, or NULL.
- *   "signature": key ("")     "" selects the only one, or that of the main function
+ *   "signature": key ("")     "" selects the only one, or the main function's
  *   "threads": number (1)     maximum of one run, including the calling thread; 0: one per core
  *   "memory_limit": bytes (0) of tensors and scratch memory; 0: sessions share half of what is available
  *   "keep_values": bool       for fusebox_session_value; takes more memory
  *   "profile": bool           for fusebox_session_times
  *   "shadow": number (0)      N: every N-th call of a fused op also runs its body, and compares; 0: none
- * `pool`: its threads run the session, and "threads" is not used; NULL: threads of its own. Error: an unknown
+ * `pool`: its threads run the session, and "threads" is not used; NULL: new threads. Error: an unknown
  * signature, or one that cannot run. */
 FUSEBOX_API fusebox_status fusebox_session_create(fusebox_model* model, const char* options,
                                                   fusebox_thread_pool* pool, fusebox_session** out,
@@ -212,7 +212,7 @@ FUSEBOX_API fusebox_status fusebox_session_input_data(fusebox_session* session, 
                                                       size_t* bytes, char** error) FBX_NOEXCEPT;
 /* Runs read an input from, and write an output to, `memory`, which stays valid until it is unbound: by NULL
  * with 0 bytes, by setting or resizing the input, by select. The dims of all inputs must be known, and the
- * size of the tensor must follow from them: no strings. `bytes`: those of the tensor, or 16 more that are
+ * size of the tensor must follow from them: no strings. `bytes`: the size of the tensor, or 16 more that are
  * only read. The memory is used without a copy if it is aligned to 64 bytes and the 16 bytes after the tensor
  * are part of it, or in the page of its last byte; otherwise each run copies. Bound memory must not overlap,
  * and does not count towards the memory limit. */

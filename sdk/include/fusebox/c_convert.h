@@ -48,6 +48,7 @@ typedef void (*fusebox_convert_progress)(void* user, const char* pass, uint64_t 
  *   "keep_bodies": none | custom | all       (custom)
  *   "verify": off | sample | strict          (sample)
  *   "verify_seed": N                         (1)
+ *   "placeholders": fuse | error             bodies that nothing can be verified against (fuse)
  *   "quantize": none | float16 | dynamic | int8   (none)
  *   "calibration": PATH                      folder of .npy files, for int8
  *   "require_full_fusion": bool              a composite that is not fused is an error (false)

@@ -14,8 +14,8 @@
  * c_base.h has the rules about errors, text and NULL; text of this library is freed with fusebox_models_free.
  *
  * A model has functions, and a function has values: inputs, constants, results of ops and calls. Both are
- * numbers; those of values count within their function. A function is completed by fusebox_models_return, and
- * can be called afterwards. Types are text: "f32[2,3]", "f32[]" (a scalar), "f32[?,3]" (an unknown dim).
+ * numbers; numbers of values count within their function. A function is completed by fusebox_models_return,
+ * and can be called afterwards. Types are text: "f32[2,3]", "f32[]" (a scalar), "f32[?,3]" (an unknown dim).
  * Names consist of letters, digits and underscores. Attributes are JSON objects, or NULL: numbers, true,
  * false, text, lists of these; {"type": "f32"} is a data type.
  *

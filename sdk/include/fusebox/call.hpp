@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What callbacks of delegates receive besides graphs: Claim, Call. Borrowed views, valid until the callback
+// Arguments of delegate callbacks, besides graphs: Claim, Call. Borrowed views, valid until the callback
 // returns.
 #pragma once
 

@@ -33,8 +33,9 @@ struct ConvertOptions {
   std::string keep_bodies = {};  // none, custom, all
   std::string verify = {};       // off, sample, strict
   uint64_t verify_seed = 1;
-  std::string quantize = {};     // none, float16, dynamic, int8
-  std::string calibration = {};  // folder of .npy files, for int8
+  std::string placeholders = {};  // fuse, error
+  std::string quantize = {};      // none, float16, dynamic, int8
+  std::string calibration = {};   // folder of .npy files, for int8
   bool require_full_fusion = false;
   // Called before each pass, in the thread of the conversion. Must not throw.
   std::function<void(std::string_view pass, uint64_t done, uint64_t total)> progress = {};
@@ -71,6 +72,7 @@ inline std::string Json(const ConvertOptions& options) {
   text("keep_bodies", options.keep_bodies);
   text("verify", options.verify);
   json.Set("verify_seed", options.verify_seed);
+  text("placeholders", options.placeholders);
   text("quantize", options.quantize);
   text("calibration", options.calibration);
   json.Set("require_full_fusion", options.require_full_fusion);

@@ -19,7 +19,7 @@ inline namespace v1 {
 
 class Forward {
  public:
-  // Whether the host can forward. In any callback of a delegate.
+  // Returns whether the host can forward. In any callback of a delegate.
   static bool available(const fbx_host* host) noexcept { return find(host) != nullptr; }
 
   explicit Forward(const Call& call) : call_(call), ext_(find(call.host())) {

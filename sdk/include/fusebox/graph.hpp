@@ -37,7 +37,7 @@ class Graph {
     if (node == nullptr && i < node_count()) throw std::bad_alloc();
     return {host_, node, ids};
   }
-  // A function that a FUNC attribute of a node names (Attrs::s). Nothing: there is none.
+  // Returns a function that a FUNC attribute of a node names (Attrs::s), or nothing if there is none.
   std::optional<Graph> function(std::string_view name) const {
     const fbx_graph* found = graph_->function(graph_, to_fbx_str(name));
     return found ? std::optional(Graph(host_, found)) : std::nullopt;

@@ -21,7 +21,7 @@ inline namespace v1 {
 
 struct RegistryOptions {
   std::string file = {};    // path of a fusebox.json; empty: none
-  std::string config = {};  // the same as text; its keys replace those of the file
+  std::string config = {};  // the same as text; its keys replace keys of the file
 };
 
 // The plugins of a process. Any thread.
@@ -63,10 +63,10 @@ struct Delegate {
 struct ModelOptions {
   const Registry* registry = nullptr;  // null: one with the default search path, shared by the process
   bool fuse = true;                    // fuse composites
-  // In the order in which nodes are offered; empty: none. Nothing: those of the configuration, else the
-  // default delegates.
+  // In the order in which nodes are offered; empty: none. Without a value: the
+  // configuration's delegates, else the default delegates.
   std::optional<std::vector<Delegate>> delegates = {};
-  std::string delegate_options = {};  // JSON, by delegate, over those of the configuration
+  std::string delegate_options = {};  // JSON, by delegate, over options of the configuration
   std::string name = {};              // of a model from memory, in messages
   // "warn", "body" or "error": if the plugin of a fused op or composite is missing. Empty: "warn".
   std::string missing = {};
@@ -113,7 +113,7 @@ class Model {
     }
     return out;
   }
-  // What was fused and what runs each node, as JSON: fusebox_model_report in c.h.
+  // Returns what was fused and what runs each node, as JSON: fusebox_model_report in c.h.
   Result<std::string> Report() const {
     return detail::CallForText(
         [&](char** text, char** error) { return fusebox_model_report(get(), text, error); });

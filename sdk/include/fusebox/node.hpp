@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What callbacks of kernels receive: Node, Infer, Plan. Borrowed views, valid until the callback returns.
+// Arguments of kernel callbacks: Node, Infer, Plan. Borrowed views, valid until the callback returns.
 #pragma once
 
 #include "fusebox/abi/ext/resize.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Result<T>: a value, or an Error with a code and a message. The functions of model.hpp, session.hpp and
-// convert.hpp return it and throw nothing of their own. C++20, header-only, over <fusebox/c_base.h>.
+// convert.hpp return it instead of throwing. C++20, header-only, over <fusebox/c_base.h>.
 //
 //   auto model = fusebox::Model::Open("model.tflite");
 //   if (!model) return fail(model.error().message);

@@ -33,7 +33,7 @@ class ThreadPool {
 };
 
 struct SessionOptions {
-  std::string signature = {};  // empty: the only one, or that of the main function
+  std::string signature = {};  // empty: the only one, or the main function's
   int threads = 1;             // 0: one per core
   uint64_t memory_limit = 0;   // bytes of tensors and scratch memory; 0: see fusebox_session_create
   bool keep_values = false;    // for value()

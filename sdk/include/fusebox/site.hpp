@@ -20,7 +20,7 @@ class Site : public detail::Checks<Site> {
   uint32_t out_count() const { return c_->result_count; }
   Tensor in(uint32_t i) const { return Tensor(c_->operands[i]); }
   Tensor out(uint32_t i) const { return Tensor(c_->results[i]); }
-  // What the composite computes. Nothing: there is no body, or it is a placeholder.
+  // Returns the function that the composite computes, or nothing if there is no body or only a placeholder.
   std::optional<Graph> body() const {
     return c_->body ? std::optional(Graph(host_, c_->body)) : std::nullopt;
   }

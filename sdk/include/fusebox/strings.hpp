@@ -40,7 +40,7 @@ class Strings {
   }
 
  private:
-  // -1: unknown, or more than a STRING tensor can hold.
+  // Returns -1 if it is unknown, or more than a STRING tensor can hold.
   static int64_t count_of(Tensor t) {
     int64_t count = 1;
     for (const int64_t dim : t.dims()) {

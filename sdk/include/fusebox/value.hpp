@@ -47,15 +47,15 @@ class Value {
   std::string_view name() const { return tensor_.name; }
   fbx_dtype dtype() const { return tensor_.dtype; }
   int rank() const { return tensor_.rank; }  // -1: not known yet
-  // -1: not known yet.
+  // The dims, -1 for a dim that is not known yet.
   std::span<const int64_t> dims() const {
     return {tensor_.dims, tensor_.rank > 0 ? static_cast<size_t>(tensor_.rank) : 0};
   }
-  // Empty: no value, or no elements.
+  // Returns no bytes if there is no value, or if it has no elements.
   std::span<const std::byte> bytes() const {
     return {static_cast<const std::byte*>(tensor_.data), tensor_.data != nullptr ? tensor_.bytes : 0};
   }
-  // Per-tensor or per-axis quantization; empty: not quantized.
+  // Per-tensor or per-axis quantization; no scales if the value is not quantized.
   std::span<const float> scales() const { return {tensor_.scales, tensor_.scale_count}; }
   std::span<const int64_t> zero_points() const {
     return {tensor_.zero_points, tensor_.zero_points != nullptr ? tensor_.scale_count : 0};

@@ -18,8 +18,8 @@
 //   LatePackedWeights packed_;  // packed_->data<float>()
 //
 // In the manifest: "requires": {"extensions": ["fusebox.weights/1?", "fusebox.caller/1?"]}. The recipe
-// names what the packing code looks at; what identifies plugin, build and sources is added by whoever keeps
-// the bytes (abi/ext/weights.h).
+// lists the inputs of the packing code; the store adds what identifies plugin, build and sources
+// (abi/ext/weights.h).
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,7 @@
 namespace fusebox::sdk {
 inline namespace v1 {
 
-// What packing code looks at.
+// The inputs of packing code, which determine the packed bytes.
 struct WeightsRecipe {
   std::string_view what;              // which packing code of the plugin
   std::string_view layout = {};       // what the bytes depend on in this machine
@@ -54,7 +54,7 @@ struct WeightsRecipe {
 
 namespace detail {
 
-// NULL outside of the phases of a store too, where it would be of no use and need not be loaded.
+// Returns NULL also outside of the phases of a store: a store would be of no use there, so it is not loaded.
 inline const fbx_weights* weights_of(const fbx_host* host) {
   if (host->get_extension(host, to_fbx_str(FBX_EXT_CALLER)) == nullptr) return nullptr;
   const auto* store = static_cast<const fbx_weights*>(host->get_extension(host, to_fbx_str(FBX_EXT_WEIGHTS)));

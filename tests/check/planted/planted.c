@@ -45,6 +45,7 @@ static fbx_status Match(const fbx_host* host, void* user, const fbx_composite* c
   const uint32_t operands = is_norm ? 2 : 1;
   (void)user;
   if (IS(RuleAcceptsAll)) return FBX_OK;
+  if (IS(RuleDeclinesAll)) return Decline(host, "is never accepted");
   if (IS(RuleKeepsState) && calls++ % 2 == 1) return Decline(host, "was called an odd number of times");
   if (IS(RuleReadsAbsent) && ((const volatile fbx_tensor*)c->operands[1])->rank == 9)
     return Decline(host, "rank 9");
@@ -64,6 +65,7 @@ static fbx_status Rewrite(const fbx_host* host, void* user, const fbx_composite*
   for (i = 0; i < c->operand_count && i < 8; ++i) operands[i] = b->operand(b, i);
   if (b->add_node(b, FBX_OP_CUSTOM, c->name, 1, operands, i, &result, 1) != FBX_OK) return FBX_INVALID;
   if (host->attrs->kind(c->attrs, Str("epsilon")) != FBX_ATTR_NONE) b->attr_copy(b, c->attrs, Str("epsilon"));
+  if (host->attrs->kind(c->attrs, Str("mode")) != FBX_ATTR_NONE) b->attr_copy(b, c->attrs, Str("mode"));
   b->set_result(b, 0, result);
   return FBX_OK;
 }
@@ -72,6 +74,7 @@ static fbx_status Rewrite(const fbx_host* host, void* user, const fbx_composite*
 struct Instance {
   float epsilon;
   const fbx_tensor* view;
+  fbx_str mode;
 };
 struct State {
   uint32_t rows; /* slot: one row per worker */
@@ -100,7 +103,8 @@ static fbx_status Init(const fbx_host* host, void* user, const fbx_node* n, void
   double epsilon = 0;
   (void)user;
   if (host->attrs->get_f64(n->attrs, Str("epsilon"), &epsilon) != FBX_OK) epsilon = 1e-3;
-  instance->epsilon = (float)epsilon;
+  instance->epsilon = IS(IgnoredAttribute) ? 1e-3f : (float)epsilon;
+  if (host->attrs->get_str(n->attrs, Str("mode"), &instance->mode) != FBX_OK) instance->mode = Str("rows");
   instance->view = n->operands[0];
   *out = instance;
   return FBX_OK;
@@ -111,6 +115,7 @@ static fbx_status Prepare(const fbx_host* host, void* user, const void* instance
   (void)host, (void)user, (void)instance;
   if (IS(LeakPerSession)) *(volatile char*)malloc(100) = 1;
   state->workers = plan->threads > 0 ? plan->threads : 1;
+  if (IS(FixedWorkers) && state->workers > 16) state->workers = 16;
   *out = state;
   return plan->scratch(plan, sizeof(float) * state->workers * (size_t)n->operands[1]->dims[0], &state->rows);
 }
@@ -131,8 +136,10 @@ static float MeanOfSquares(const struct Work* work, int64_t row) {
   if (IS(ReadBeforeStart) && row == 0) sum += ((volatile const float*)x)[-1];
   for (i = 0; i < count + (IS(ReadPastEnd) ? 1 : 0); ++i) {
     const float value = IS(WrongAxis) ? work->x[i * depth + row % depth] : x[i];
-    sum += value * value;
+    if (!IS(SwallowsNan) || value == value) sum += value * value;
   }
+  while (IS(SpinsOnNan) && sum != sum) usleep(1000);
+  if (IS(AbortsOnInfinity) && isinf(sum)) abort();
   return IS(SumForMean) ? sum : sum / (float)count;
 }
 
@@ -141,14 +148,26 @@ static void Row(void* context, size_t begin, size_t end, uint32_t worker) FBX_NO
   const int64_t depth = work->depth;
   float* const scaled = work->rows + worker * (size_t)depth;
   size_t row;
+#if defined(__x86_64__)
+  if (IS(FlushesInWorkers)) __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);
+#else
+  if (IS(FlushesInWorkers)) fesetround(FE_UPWARD);
+#endif
+  if (IS(RoundsInWorkers)) fesetround(FE_TOWARDZERO);
   for (row = begin; row < end; ++row) {
     const float mean = MeanOfSquares(work, (int64_t)row);
     const float scale = 1.0f / sqrtf(mean + (IS(EpsilonDropped) ? 0.0f : work->instance->epsilon));
     const int64_t columns = IS(TailSkipped) ? depth / 4 * 4 : depth;
     float* const y = work->y + row * (size_t)depth;
     int64_t i, j;
+    if ((IS(WrongAbove64) && row >= 64) || (IS(WrongAbove128) && row >= 128)) {
+      memset(y, 0, sizeof(float) * (size_t)depth);
+      continue;
+    }
     for (i = 0; i < depth; ++i) {
-      if (IS(UninitializedScratch)) scaled[i] += work->x[(int64_t)row * depth + i] * scale;
+      if (IS(SwallowsNan) && work->x[(int64_t)row * depth + i] != work->x[(int64_t)row * depth + i])
+        scaled[i] = 0;
+      else if (IS(UninitializedScratch)) scaled[i] += work->x[(int64_t)row * depth + i] * scale;
       else scaled[i] = work->x[(int64_t)row * depth + i] * scale;
     }
     for (j = 0; j < columns; ++j) {
@@ -180,6 +199,8 @@ static void Misbehave(void) {
   if (IS(OpenFile)) (void)!open("/dev/null", O_RDONLY);
   if (IS(LeftFile)) fclose(fopen("planted.cache", "w"));
   if (IS(RoundingMode)) fesetround(FE_UPWARD);
+  if (IS(SetsEnvironment)) setenv("PLANTED", "1", 1);
+  if (IS(ChangesFolder)) (void)!chdir("/");
   if (IS(Locale)) setlocale(LC_ALL, "C.UTF-8");
   if (IS(SignalHandler)) signal(SIGUSR1, OnSignal);
   if (IS(LeftThread)) {
@@ -200,6 +221,7 @@ static fbx_status Invoke(const fbx_host* host, void* user, const void* instance,
                          const fbx_node* n) FBX_NOEXCEPT {
   static int calls = 0;
   static float* kept_scratch = NULL;
+  static const float zeros[1 << 12] = {0};
   static const fbx_host* kept_host = NULL;
   struct State* const state = (struct State*)opaque;
   const fbx_threads* const threads = ThreadsOf(host);
@@ -209,6 +231,7 @@ static fbx_status Invoke(const fbx_host* host, void* user, const void* instance,
   work.instance = (const struct Instance*)instance;
   work.x = (const float*)n->operands[0]->data;
   work.w = (const float*)n->operands[1]->data;
+  if (IS(ZeroWeights) && !(n->operands[1]->flags & FBX_TENSOR_CONST)) work.w = zeros;
   work.y = (float*)n->results[0]->data;
   work.rows = (float*)n->scratch[state->rows];
   work.batch = n->operands[0]->dims[0];
@@ -218,6 +241,7 @@ static fbx_status Invoke(const fbx_host* host, void* user, const void* instance,
   if (IS(EmptyBatch) && work.batch == 0) raise(SIGFPE); /* as a division does on x86-64; on arm64 it is 0 */
   if (IS(FreedScratch)) work.rows = kept_scratch = kept_scratch != NULL ? kept_scratch : work.rows;
   if (IS(KeptView) && ((const volatile fbx_tensor*)work.instance->view)->rank != 2) return FBX_INVALID;
+  if (IS(KeptText) && ((volatile const char*)work.instance->mode.ptr)[0] != 'r') return FBX_INVALID;
   if (IS(KeptHost) && kept_host != NULL) (void)ThreadsOf(kept_host);
   kept_host = host;
   if (IS(ResultIsInput)) work.x = work.y;
@@ -259,7 +283,8 @@ static fbx_status InvokeRelu(const fbx_host* host, void* user, const void* insta
     const float real = x->quant->scales[0] * (float)(((const int8_t*)x->data)[i] - x->quant->zero_points[0]);
     const float scale = IS(WrongScale) ? x->quant->scales[0] : y->quant->scales[0];
     const float zero = IS(WrongZeroPoint) ? 0.0f : (float)y->quant->zero_points[0];
-    const float stored = roundf(fmaxf(real, 0.0f) / scale) + zero;
+    const float exact = fmaxf(real, 0.0f) / scale,
+                stored = (IS(Truncates) ? truncf(exact) : roundf(exact)) + zero;
     ((int8_t*)y->data)[i] = (int8_t)fminf(fmaxf(stored, -128.0f), 127.0f);
   }
   return FBX_OK;
@@ -311,7 +336,9 @@ static fbx_status Load(const fbx_host* host, const fbx_plugin** out) FBX_NOEXCEP
   *out = &plugin;
   return FBX_OK;
 }
-static void Unload(void) FBX_NOEXCEPT {}
+static void Unload(void) FBX_NOEXCEPT {
+  if (IS(UnloadCrash)) *(volatile int*)16 = 1;
+}
 
 #ifdef EXTRA_SYMBOL
 FBX_EXPORT int planted_helper(void) { return 1; }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A plugin with one fault, which FAULT selects; with FAULT=None it has none. It includes C and C++. Two ops:
- *   planted.norm(x f32[B,D], w f32[D,D]) = x / sqrt(mean(x^2) + epsilon) * transpose(w)
+ *   planted.norm(x f32[B,D], w f32[D,D]){epsilon, mode "rows"} = x / sqrt(mean(x^2) + epsilon) * transpose(w)
  *   planted.relu(x i8) = max(x, 0) i8, both with scales */
 #ifndef TESTS_CHECK_PLANTED_H_
 #define TESTS_CHECK_PLANTED_H_
@@ -16,6 +16,14 @@ enum Fault {
   WrongScale,
   WrongZeroPoint,
   EmptyBatch,
+  Truncates,
+  SwallowsNan,
+  SpinsOnNan,
+  AbortsOnInfinity,
+  WrongAbove64,
+  WrongAbove128,
+  IgnoredAttribute,
+  ZeroWeights,
   /* memory */
   ReadPastEnd,
   ReadBeforeStart,
@@ -27,6 +35,7 @@ enum Fault {
   UninitializedScratch,
   KeptView,
   KeptHost,
+  KeptText,
   ResultIsInput,
   HugeAllocation,
   /* state and threads */
@@ -36,6 +45,9 @@ enum Fault {
   OrderOfChunks,
   ThreadCount,
   NotDeterministic,
+  FixedWorkers,
+  FlushesInWorkers,
+  RoundsInWorkers,
   /* the process */
   Throw,
   EndlessLoop,
@@ -47,6 +59,9 @@ enum Fault {
   LeftFile,
   RoundingMode,
   Locale,
+  SetsEnvironment,
+  ChangesFolder,
+  UnloadCrash,
   SignalHandler,
   LeakPerSession,
   LeakPerLoad,
@@ -58,7 +73,8 @@ enum Fault {
   RuleReadsAbsent,
   RuleWithoutReason,
   RuleAcceptsAll,
-  RuleKeepsState
+  RuleKeepsState,
+  RuleDeclinesAll
 };
 
 #endif /* TESTS_CHECK_PLANTED_H_ */

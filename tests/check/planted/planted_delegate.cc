@@ -8,13 +8,26 @@ namespace {
 
 using namespace fusebox::sdk;
 
-enum Fault { None, SumsOnly, WholeGraphOnly, OldSizeAfterResize, SessionNeedsPartition };
+enum Fault {
+  None,
+  SumsOnly,
+  WholeGraphOnly,
+  OldSizeAfterResize,
+  SessionNeedsPartition,
+  FailsCreate,
+  FailsPrepare,
+  NeedsOption
+};
 constexpr bool Is(Fault fault) { return FAULT == fault; }
 
 struct Sums {
   static constexpr std::string_view delegate = "sums";
 
-  explicit Sums(const Attrs&) {}
+  explicit Sums(const Attrs& options) {
+    if (Is(FailsCreate)) throw Error{FBX_INTERNAL, "no device"};
+    if (Is(NeedsOption) && options.s("device", "") != "one")
+      throw Error{FBX_INVALID, "the device is not set"};
+  }
   void supports(const Graph&, const GraphNode& n) {
     n.require(n.op() == "ADD" || n.op() == "MUL", "OP", "only ADD and MUL");
     n.require(n.in(0).dtype() == FBX_F32, "DTYPE", "only f32");
@@ -53,6 +66,7 @@ struct Sums {
     }
     void reshape(const Call&) {}
     void prepare(const Call& call, Infer&, Plan&) {
+      if (Is(FailsPrepare)) throw Error{FBX_INTERNAL, "no memory on the device"};
       if (count == 0 || !Is(OldSizeAfterResize)) count = static_cast<size_t>(call.in(0).count());
     }
     void invoke(const Call& call) {

@@ -89,6 +89,15 @@ TEST_F(Declared, TransposesAreDoneAtOnceWhereTheyAreOfConstants) {
   EXPECT_THAT(weights.data.As<float>(), ElementsAre(0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11));
 }
 
+TEST_F(Declared, KernelsSeeThatAnOperandIsConstant) {
+  const std::string rewrite = R"({"operands": [0, {"operand": 1, "constant": true}],
+                                  "attributes": {"first": {"value": 3}}})";
+  Module constant = OneSite("acme.sum", true), computed = OneSite("acme.sum");
+  const auto registry = With(R"({"custom": "t.weights"})", rewrite);
+  EXPECT_EQ(FuseAll(constant, *registry).at(0).why, "fused by acme.sum");
+  EXPECT_EQ(FuseAll(computed, *registry).at(0).why, "NONCONST: is computed, not constant (operand 1)");
+}
+
 TEST_F(Declared, TakesResultsInTheirOrder) {
   Module module;
   Function& main = module.Add("main");
@@ -290,6 +299,26 @@ TEST_F(Declared, APluginWithoutALibraryIsUsable) {
     EXPECT_EQ(info.state, PluginInfo::State::kOk) << info.why;
   Module module = OneSite("acme.sum");
   EXPECT_TRUE(FuseAll(module, *registry).at(0).fused);
+}
+
+// An optional attribute is constrained by a condition with a default.
+TEST_F(Declared, ConditionsCompareAnAbsentAttributeAsTheirDefault) {
+  const std::string text =
+      fusebox::With(fusebox::With(ExampleManifest(), R"("emits")", R"("rewrite": {}, "emits")"),
+                    R"({"example_option": {"minimum": 0}})",
+                    R"({"axis": {"const": -1, "default": -1}, "alpha": {"minimum": 0}})");
+  const auto registry = Rules({.plugins = {folder_.Write("other/fusebox-plugin.json", text)}});
+  const auto tried = [&](const std::vector<std::pair<std::string, int>>& values) {
+    Attrs attrs;
+    for (const auto& [name, value] : values) attrs.Set(name, value);
+    std::vector<SkippedRule> skipped;
+    const auto rules = registry->RulesFor("my_custom_fused_op", 1, attrs, &skipped);
+    return rules && rules->size() == 1 ? "yes" : skipped.at(0).why;
+  };
+  EXPECT_EQ(tried({{"axis", -1}, {"alpha", 1}}), "yes");
+  EXPECT_EQ(tried({{"alpha", 1}}), "yes");
+  EXPECT_EQ(tried({{"axis", 0}, {"alpha", 1}}), "attribute axis: 0 does not match -1");
+  EXPECT_EQ(tried({{"axis", -1}}), "attribute lacks the key \"alpha\"");
 }
 
 TEST_F(Declared, APluginsLibraryIsNotOpenedForIt) {

@@ -80,6 +80,39 @@ TEST(Fuse, FoldsConstantsOfTheSiteAndOfTheRule) {
   EXPECT_THAT(main.value(out).data.As<float>(), ElementsAre(6, 8));
 }
 
+TEST(Fuse, ShowsKernelsTheConstantsThatARewritePassesOnOrMoves) {
+  for (const auto& [how, first] : {std::pair("pass", 3), {"reversed", 4}, {"transposed", 4}}) {
+    Module module = OneSite("t.weigh", true);
+    Attrs& given = module.functions[0]->nodes[0]->attrs;
+    given.Set("how", how);
+    given.Set("first", first);
+    const auto sites = FuseAll(module, *Rules());
+    EXPECT_TRUE(sites[0].fused) << how << ": " << sites[0].why;
+    EXPECT_THAT(sites[0].emitted, ElementsAre("t.weights"));
+  }
+  Module computed = OneSite("t.weigh");
+  EXPECT_EQ(FuseAll(computed, *Rules())[0].why, "NONCONST: it is computed");
+}
+
+TEST(Fuse, RefusesAConstantThatChangesAfterItWasRead) {
+  Module late = OneSite("t.late", true), unread = OneSite("t.late");
+  EXPECT_THAT(FuseAll(late, *Rules())[0].why,
+              HasSubstr("a constant changed after an op of constants had read it"));
+  EXPECT_TRUE(FuseAll(unread, *Rules())[0].fused);
+}
+
+TEST(Fuse, FindsTheToleranceOfTheRuleOfAnOp) {
+  Module module = OneSite("t.two");
+  const auto registry = Rules();
+  FuseAll(module, *registry);
+  Node& node = *module.functions[0]->nodes[0];
+  EXPECT_EQ(ToleranceOf(*registry, node).rtol, 0.5);
+  Provenance other = *node.fused;
+  other.plugin = "t.other";
+  node.fused = std::make_shared<const Provenance>(other);
+  EXPECT_EQ(ToleranceOf(*registry, node).rtol, 0);
+}
+
 TEST(Fuse, AsksBetterRulesFirstAndKeepsEveryReason) {
   Module module = OneSite("t.better");
   const auto sites = FuseAll(module, *Rules());

@@ -2,6 +2,7 @@
 #include "tests/host/fusion/rules.h"
 
 #include <algorithm>
+#include <array>
 #include <fusebox/plugin.hpp>
 #include <stdexcept>
 
@@ -68,6 +69,19 @@ struct Product {
   static void rewrite(const Site&, Build& b) {
     const Value weights = b.transpose(b.in(1), {1, 0});
     b.result(0, b.builtin("FULLY_CONNECTED", {b.in(0), weights, no_value})[0]);
+  }
+};
+// How its operand 1 reaches t.weights.
+struct Weigh {
+  static constexpr std::string_view id = "t.weigh", implements = "t.weigh";
+  static void match(const Site& s) { s.require(s.in(1).is_const(), "NONCONST", "it is computed"); }
+  static void rewrite(const Site& s, Build& b) {
+    const std::string_view how = s.attrs().s("how", "pass");
+    Value weights = b.in(1);
+    if (how == "reversed") weights = b.reverse(weights, 0);
+    if (how == "transposed")
+      weights = b.reshape(b.transpose(b.reshape(b.reverse(weights, 0), {1, 2}), {1, 0}), {2});
+    b.result(0, b.custom("t.weights", {b.in(0), weights}).attr("first", s.attrs().f64("first", 3))[0]);
   }
 };
 struct StateRule : First {
@@ -140,12 +154,35 @@ struct OtherShared : Swap {
   static constexpr std::string_view id = "o.shared", implements = "t.shared";
 };
 
+// In C, to fill a constant after a node has read it.
+fbx_status RewriteLate(const fbx_host*, void*, const fbx_composite*, const fbx_builder* b) noexcept {
+  void* data = nullptr;
+  const fbx_value operands[] = {b->operand(b, 1), b->add_const(b, FBX_F32, nullptr, 0, &data)};
+  fbx_value scaled = FBX_NO_VALUE;
+  if (b->add_node(b, FBX_OP_BUILTIN, to_fbx_str("MUL"), 0, operands, 2, &scaled, 1) != FBX_OK)
+    return FBX_INVALID;
+  (void)b->type(b, scaled);
+  *static_cast<float*>(data) = 2;
+  b->set_result(b, 0, scaled);
+  return FBX_OK;
+}
+constexpr fbx_rule kLate = {
+    .head = FBX_HEAD(fbx_rule), .id = {"t.late", 6}, .implements = {"t.late", 6}, .rewrite = RewriteLate};
+
 struct Subtract {
   static constexpr std::string_view custom = "t.op";
   static void infer(const Node& n, Infer& out) { out.like(0, n.in(0)); }
   void invoke(const Node& n) const {
     const auto x = n.in(0).values<float>(), y = n.in(1).values<float>();
     std::transform(x.begin(), x.end(), y.begin(), n.out(0).data<float>(), std::minus<>());
+  }
+};
+// Demands what a kernel that packs its weights demands: they are there.
+struct Weights : Subtract {
+  static constexpr std::string_view custom = "t.weights";
+  static void supports(const Node& n) {
+    n.require(n.in(1).is_const() && n.in(1).has_value(), "NONCONST", "weights are computed");
+    n.require(n.in(1).values<float>()[0] == n.attrs().f64("first", 0), "VALUE", "they are others");
   }
 };
 struct Same {
@@ -165,8 +202,10 @@ constexpr fbx_plugin PluginOf(std::string_view id) {
 }
 constexpr fbx_plugin kOne =
     PluginOf<Product, Swap, Twice, Gap, Pass, Two, First, Scale, Const, StateRule, Unread, Outer, Outer2, Low,
-             High, Control, Huge, Typo, Checked, Throws, Shared, Subtract, Same>("t.rules");
-constexpr fbx_plugin kTwo = PluginOf<OtherShared>("t.other");
+             High, Control, Huge, Typo, Checked, Throws, Weigh, Shared, Subtract, Weights, Same>("t.rules");
+constexpr const fbx_rule* kOthers[] = {detail::Tables<OtherShared>::rule_table[0], &kLate};
+constexpr fbx_plugin kTwo =
+    detail::make_plugin("t.other", "1.2.3", kOthers, std::array<const fbx_kernel*, 0>{});
 
 template <const fbx_plugin& P>
 fbx_status LoadOf(const fbx_host*, const fbx_plugin** out) noexcept {

@@ -16,6 +16,9 @@
 //   t.checked  -> t.op (a, b) {k of the composite, or its "raw"}      t.throws   throws in match
 //   t.product  -> FULLY_CONNECTED (a, TRANSPOSE (b))
 //   t.gap      -> t.op (a, b, nothing)
+//   t.weigh    requires a constant b -> t.weights (a, b, or b reversed, or reversed and transposed: its "how")
+//   t.late     -> b x a constant, which is written after the product
 // Both plugins have a rule for t.shared.
-// Kernels: t.op (x, y) -> x - y, t.id (x) -> x.
+// Kernels: t.op (x, y) -> x - y, t.id (x) -> x, t.weights (x, y) -> x - y, if y is constant and begins with
+// "first".
 extern const fbx_entry kRules, kOtherRules;

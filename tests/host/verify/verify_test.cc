@@ -142,6 +142,29 @@ TEST(VerifyFused, AllowsForRoundingAndNoMore) {
   }
 }
 
+// (1e8 x + x) - 1e8 x is x; in f32 it is anything. So is what zero passes for.
+TEST(VerifyFused, DoesNotTakeABodyThatIsItselfWrongForAProof) {
+  for (const Op op : {Op::kAbs, Op::kSub}) {
+    Pair pair;
+    const auto [x, y] = pair.Input(F32({20}));
+    Function& f = pair.body;
+    const ValueId large = f.AddConst<float>(DType::kF32, Shape::Scalar(), {1e8F});
+    const ValueId positive = f.AddNode(Op::kAbs, {x}, {F32({20})}).results[0];
+    const ValueId product = f.AddNode(Op::kMul, {positive, large}, {F32({20})}).results[0];
+    const ValueId sum = f.AddNode(Op::kAdd, {product, positive}, {F32({20})}).results[0];
+    f.outputs = f.AddNode(Op::kSub, {sum, product}, {F32({20})}).results;
+    const ValueIds operands = op == Op::kAbs ? ValueIds{y} : ValueIds{y, y};
+    pair.replacement.outputs = pair.replacement.AddNode(op, operands, {F32({20})}).results;
+    const Verdict verdict = pair.Ask();
+    EXPECT_EQ(verdict.outcome, op == Op::kAbs ? Outcome::kAgrees : Outcome::kNotVerified)
+        << verdict.Summary();
+    EXPECT_EQ(verdict.unprovable, op == Op::kSub);
+    if (op == Op::kSub) {
+      EXPECT_THAT(verdict.Summary(), HasSubstr("cannot be verified: the body's own f32 error is "));
+    }
+  }
+}
+
 TEST(VerifyFused, GivesOperandsTheShapesThatTheCallerKnows) {
   Pair pair;
   BuildNorm(pair, "none", {-1, 4});

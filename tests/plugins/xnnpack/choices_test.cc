@@ -392,17 +392,6 @@ TEST(Choices, FiltersWithAChannelThatNobodyTakesAreRefusedByName) {
   }
 }
 
-// Delegates read the results of what they are offered.
-TEST(Choices, NodesWithoutAResultAreNotOffered) {
-  Net net;
-  const ValueId x = net.Input(DType::kF32, {1, 4, 4, 1});
-  net.function().AddNode(
-      Op::kMaxPool2D, {x}, {},
-      Options("padding", "SAME", "stride_h", 1, "stride_w", 1, "filter_height", 2, "filter_width", 2));
-  const ValueId y = net.Add(Op::kNeg, {x}, DType::kF32, {1, 4, 4, 1});
-  EXPECT_NE(RunNet(net.Take({y})).error.find("has 0 results"), std::string::npos);
-}
-
 // The least scale of a filter is searched for when the model is opened: near 0, or above 1, it has no end.
 TEST(Choices, ScalesFarApartComputeTheSame) {
   const std::vector<std::pair<float, float>> scales = {{1e-12f, 100},    {1e-6f, 1e6f},   {1e-30f, 1e-30f},

@@ -45,7 +45,7 @@ ValueId HardSigmoid(LayerCall& c, ValueId x) {
   return Clipped(c, Shifted(c, Scaled(c, x, 0.2), 0.5), 0, 1);
 }
 
-// Of ops that TensorFlow has no single op for.
+// Builds an activation for which TensorFlow has no single op.
 template <Op op>
 ValueId Builtin(LayerCall& c, ValueId x) {
   return c.e().Node(op, {}, {x}, {c.e().type(x)}, {})[0];

@@ -99,7 +99,7 @@ class Loop {
                       MakeAttrs("element_dtype", DType::kF32));
     if (e.ok()) f.value(start.list).type = {DType::kVariant, Shape::Scalar()};
     Finish(e, start);
-    // Verification runs the body as a function of its own.
+    // Verification runs the body as a separate function.
     for (size_t i = 0; i < f.inputs.size(); ++i) f.input_names.push_back("operand_" + std::to_string(i));
     for (size_t i = 0; i < f.outputs.size(); ++i) f.output_names.push_back("result_" + std::to_string(i));
     return f.name;
@@ -221,7 +221,7 @@ class Loop {
     return LstmGates(c, in, e.Op("BiasAdd", {sum, in.bias}));
   }
 
-  // Both convolutions as one each for all gates. That of the state neither strides nor dilates.
+  // Each of the two convolutions computes all gates. The state's convolution neither strides nor dilates.
   std::vector<ValueId> ConvLstm(LayerCall& c, const Carried& in, ValueId x) {
     Emitter& e = c.e();
     const std::string_view op = spec_.window.space == 3 ? "Conv3D" : "Conv2D";
@@ -285,7 +285,7 @@ class Loop {
   Shape step_, mask_step_;  // of one step's input and mask
 };
 
-// The name of an activation. hard_sigmoid of Keras 3 differs from that of older versions.
+// Returns the name of an activation. hard_sigmoid of Keras 3 differs from hard_sigmoid of older versions.
 std::string ActivationName(LayerCall& c, const nlohmann::json& how) {
   if (how.is_null()) return "linear";
   const nlohmann::json* name = &how;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalization with stored statistics and with those of the input.
+// Normalization with stored statistics and with statistics of the input.
 #include <algorithm>
 
 #include "converter/import/keras/layer_call.h"

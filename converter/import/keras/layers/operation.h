@@ -15,12 +15,12 @@ using Names = std::initializer_list<const char*>;
 
 // operation_arguments.cc
 
-// An argument of the call by position or by any of its names; null: missing.
+// Returns an argument of the call by position or by any of its names, or null if it is missing.
 const Given* FindArgument(LayerCall&, size_t position, Names);
-// The same as plain JSON, nested lists included; Keras 3 may store it in the operation's configuration. Null:
-// missing. Fails the call if it is or contains a tensor.
+// Returns the same as plain JSON, nested lists included, or null; Keras 3 may store it in the operation's
+// configuration. Fails the call if it is or contains a tensor.
 nlohmann::json PlainArgument(LayerCall&, size_t position, Names);
-// An integer or a list of integers; nullopt: missing. Other values fail the call.
+// Returns an integer or a list of integers, or nullopt if it is missing. Other values fail the call.
 std::optional<std::vector<int64_t>> IntsArgument(LayerCall&, size_t position, Names);
 // One integer; `otherwise` if it is missing.
 int64_t IntArgument(LayerCall&, size_t position, Names, int64_t otherwise);
@@ -29,8 +29,8 @@ bool FlagArgument(LayerCall&, size_t position, Names);
 std::string TextArgument(LayerCall&, size_t position, Names, std::string_view otherwise);
 // The function's only or first tensor.
 ValueId TensorArgument(LayerCall&, size_t position, Names);
-// Integers, some of which may be computed, as an i32 [n] value; `known` returns the constant ones (-1
-// elsewhere). kNoValue: missing.
+// Returns integers, some of which may be computed, as an i32 [n] value, or kNoValue if they are missing;
+// `known` returns the constant ones (-1 elsewhere).
 ValueId SizesArgument(LayerCall&, size_t position, Names, std::vector<int64_t>& known);
 // Axes counted from 0. Fails the call if an axis is out of range for `rank`.
 std::vector<int64_t> AxesOf(LayerCall&, const std::vector<int64_t>& axes, int rank);

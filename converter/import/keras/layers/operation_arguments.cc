@@ -166,7 +166,7 @@ json PlainLists(const Given& given) {
   return out;
 }
 
-// False: not numbers, or lists of unequal sizes at one depth.
+// Returns false for other values than numbers, and for lists of unequal sizes at one depth.
 bool Collect(const json& from, size_t depth, std::vector<int64_t>& dims, std::vector<double>& numbers) {
   if (from.is_number() || from.is_boolean()) {
     numbers.push_back(from.is_boolean() ? from.get<bool>() : from.get<double>());

@@ -127,8 +127,8 @@ struct SliceSpec {
   }
 };
 
-// Adds one comma-separated part: an index, null (a new dimension), `...`, or start, stop and step. False:
-// none of these.
+// Adds one comma-separated part: an index, null (a new dimension), `...`, or start, stop and step. Returns
+// false if the part is none of these.
 bool AddPart(const json& part, SliceSpec& spec) {
   const int64_t bit = int64_t{1} << spec.begin.size();
   if (part.is_number_integer()) {

@@ -6,7 +6,7 @@
 
 namespace fusebox::keras {
 
-// Number of spatial dimensions in a class name: "Conv2DTranspose" has 2. 0: none.
+// Returns the number of spatial dimensions in a class name ("Conv2DTranspose" has 2), or 0 if it has none.
 int SpatialRank(std::string_view class_name);
 
 // Transposes to [batch, space..., channels] if data_format requires it; `Back` undoes it.

@@ -48,7 +48,7 @@ class Lowering {
            g_.Is(n, "TensorArraySplitV3");
   }
 
-  // What forwards a flow forwards a list now.
+  // Changes ops that forward a flow: they forward a list now.
   void SetListTypes(std::vector<Port> pending) {
     std::map<int, std::vector<std::pair<int, size_t>>> readers;
     for (int n = 0; n < static_cast<int>(g_.nodes.size()); ++n)
@@ -163,7 +163,7 @@ class Lowering {
     return handle.node;
   }
 
-  // Null: unknown rank.
+  // Returns null for an unknown rank.
   const tf::TensorShape* KnownShape(int n) const {
     const tf::AttrValue* shape = g_[n].def ? FindAttr(*g_[n].def, "element_shape") : nullptr;
     return shape && !shape->shape().unknown_rank() ? &shape->shape() : nullptr;

@@ -55,7 +55,7 @@ class States {
   int of(int node) const { return of_[static_cast<size_t>(node)]; }
   bool IsOutside(int node) const { return of(node) == 0; }
   bool Has(int node) const { return static_cast<size_t>(node) < of_.size(); }  // else added later
-  // Of a Merge outside of all branches; null: another node.
+  // Returns the branches that a Merge outside of all branches joins, or null for another node.
   const Joined* Find(int merge) const {
     const auto it = joined_.find(merge);
     return it == joined_.end() || !it->second.around.empty() ? nullptr : &it->second;

@@ -54,7 +54,7 @@ struct Graph {
 
 // The same value before Identity nodes.
 Port Origin(const Graph&, Port);
-// The tensor of a Const behind identities; null: none.
+// Returns the tensor of a Const behind identities, or null if there is none.
 const tf::Tensor* ConstantOf(const Graph&, Port);
 
 // Producers before readers; only the back edges of loops may form cycles.
@@ -66,7 +66,7 @@ void Redirect(Graph&, const std::map<int, int>& by);
 // Removes what no result needs. `states`: follow all control edges, not only those to effects.
 void Prune(Graph&, bool states);
 
-// What all steps of one import share.
+// State that all steps of one import share.
 struct Context {
   SavedModel& model;
   std::deque<tf::NodeDef> made = {};  // new nodes
@@ -87,8 +87,8 @@ struct Arguments {
   std::map<Port, int> numbers;  // by the value that stands for it inside of the part
   int Of(Port inside, Port value);
 };
-// A part of a graph as a graph of its own: the nodes that `results` and `effects` need, down to the values
-// that `outside` maps to arguments.
+// Extracts a part of a graph as a separate graph: the nodes that `results` and `effects` need, down to the
+// values that `outside` maps to arguments.
 using Outside = std::function<Result<std::optional<Port>>(Port)>;  // its key in Arguments; nullopt: copied
 Result<Graph> Extract(Context&, const Graph&, const std::vector<Port>& results,
                       const std::vector<int>& effects, const Outside&, Arguments&);

@@ -91,7 +91,7 @@ class Loop {
     return Build().At([&] { return "loop " + name_; });
   }
 
-  // What Exits return, and nodes that ran when the loop has.
+  // The replacements of Exits, and of nodes that have run when the loop has run.
   std::map<Port, Port> results;
   std::map<int, int> done;
 

@@ -67,7 +67,7 @@ class Loader {
     return {};
   }
 
-  // nullopt: an argument, or none of that name.
+  // Returns nullopt for an argument, or if there is no node of that name.
   std::optional<int> NodeOf(const std::string& name) {
     const auto def = defs_.find(name);
     const auto argument = arguments_.lower_bound({name, 0});

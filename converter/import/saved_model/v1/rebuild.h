@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control flow of TensorFlow 1 (Enter, Exit, NextIteration, LoopCond, Switch, Merge) and TensorArrays as that
-// of TensorFlow 2: While and If nodes with functions of the library, and tensor lists. It runs before a
-// graph is imported; graphs without such nodes do not change.
+// Rebuilds control flow of TensorFlow 1 (Enter, Exit, NextIteration, LoopCond, Switch, Merge) and
+// TensorArrays in the form of TensorFlow 2: While and If nodes with functions of the library, and tensor
+// lists. It runs before a graph is imported; graphs without such nodes do not change.
 #pragma once
 
 #include <deque>

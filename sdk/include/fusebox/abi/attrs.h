@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Attributes: a read-only map from name to value. The host parses option tables, FlexBuffers, TensorFlow
- * attributes or JSON. Names are those of the format: the field names of TFLite's option tables ("stride_w",
+ * attributes or JSON. Names come from the format: the field names of TFLite's option tables ("stride_w",
  * "fused_activation_function"), the keys of a custom op's map, the attribute names of a composite.
  *
  * Enumerated options are strings ("SAME", "RELU"). A missing field means its schema default. An int is also

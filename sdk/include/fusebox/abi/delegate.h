@@ -29,7 +29,7 @@ typedef struct fbx_claim {
   fbx_head head;
   void (*accept)(const struct fbx_claim*, uint32_t node) FBX_NOEXCEPT;
   void (*reject)(const struct fbx_claim*, uint32_t node, fbx_str code, fbx_str why) FBX_NOEXCEPT;
-  /* Like accept, for a node that is not worth a partition of its own (it only moves data): kernels run a
+  /* Like accept, for a node that is not worth a separate partition (it only moves data): kernels run a
      partition that holds only such nodes. */
   void (*accept_join)(const struct fbx_claim*, uint32_t node) FBX_NOEXCEPT;
   /* 0: the host keeps the node (control flow, state, shape arithmetic), or an earlier delegate claimed it.
@@ -63,7 +63,7 @@ typedef struct fbx_delegate {
      `session`: from open_session, else NULL. [prepare] */
   fbx_status (*compile)(const fbx_host*, void* user, void* self, void* session, const fbx_graph* graph,
                         void** partition) FBX_NOEXCEPT;
-  /* `call` has all shapes; the host gets those of the outputs from the kernels. A delegate that computes
+  /* `call` has all shapes; the host gets the output shapes from the kernels. A delegate that computes
      output shapes itself reports them through infer; the host declines the partition if they differ. Memory
      comes from plan. Called again before invoke whenever the shapes change; for shapes seen before, plan
      grants the same as before. [prepare] */
@@ -85,7 +85,7 @@ typedef struct fbx_delegate {
      run it, in this invoke and all later ones. A partition that was resized is also prepared for the compiled
      shapes again, without this call. NULL: never supported. [prepare] */
   fbx_status (*reshape)(const fbx_host*, void* user, void* partition, const fbx_call*) FBX_NOEXCEPT;
-  /* Like compile, for a partition whose values have other dims than those of the compiled graph: first with
+  /* Like compile, for a partition whose values have other dims than in the compiled graph: first with
      the dims that differ unknown, then, if that is NOT_APPLICABLE, with the new dims. claim has seen neither.
      The partition compiled first stays and runs the dims of its graph. NULL: never supported. [prepare] */
   fbx_status (*recompile)(const fbx_host*, void* user, void* self, void* session, const fbx_graph* graph,

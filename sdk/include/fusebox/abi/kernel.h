@@ -81,7 +81,7 @@ typedef struct fbx_kernel {
   /* Computes result types from operand types. Of the results, only dtype and quant may be read, for ops whose
      result type is stored in the file (QUANTIZE, CAST). [any] */
   fbx_status (*infer)(const fbx_host*, void* user, const fbx_node*, const fbx_infer*) FBX_NOEXCEPT;
-  /* Of a node that infer accepts, perhaps with shapes of constants only. NULL: no instance. [load] */
+  /* Receives a node that infer accepts, perhaps with shapes of constants only. NULL: no instance. [load] */
   fbx_status (*init)(const fbx_host*, void* user, const fbx_node*, void** instance) FBX_NOEXCEPT;
   /* NULL: *state is NULL. All dims are known. [prepare] */
   fbx_status (*prepare)(const fbx_host*, void* user, const void* instance, const fbx_node*, const fbx_plan*,

@@ -63,7 +63,7 @@ typedef struct fbx_builder fbx_builder;
 struct fbx_builder {
   fbx_head head;
   fbx_value (*operand)(const fbx_builder*, uint32_t index) FBX_NOEXCEPT;
-  /* A new zeroed constant, owned by the host. Fill *data before the callback returns. */
+  /* A new zeroed constant, owned by the host. Fill *data before a node reads it. */
   fbx_value (*add_const)(const fbx_builder*, fbx_dtype, const int64_t* dims, int32_t rank,
                          void** data) FBX_NOEXCEPT;
   /* A new node. Its kernel infers the result types at once. *results receives result_count values. version 0:
@@ -86,8 +86,8 @@ struct fbx_builder {
   /* Option bytes of the last custom op, instead of attributes. */
   void (*raw_options)(const fbx_builder*, fbx_bytes) FBX_NOEXCEPT;
   /* Quantization of a constant, a variable, or a result of the last node; copied. A result of the composite
-     has that of the composite, and what a node only moves (TRANSPOSE, SLICE, ...) keeps its own. All other
-     quantized results need this call. */
+     has the composite's quantization, and values that a node only moves (TRANSPOSE, SLICE, ...) keep theirs.
+     All other quantized results need this call. */
   void (*set_quant)(const fbx_builder*, fbx_value, const fbx_quant*) FBX_NOEXCEPT;
   /* More attributes of the last node. A FUNC can only be copied (attr_copy). */
   void (*attr_dtype)(const fbx_builder*, fbx_str key, fbx_dtype) FBX_NOEXCEPT;
@@ -95,7 +95,7 @@ struct fbx_builder {
                      int32_t rank) FBX_NOEXCEPT; /* rank -1: unknown */
   /* The tensor has data, which is copied. */
   void (*attr_tensor)(const fbx_builder*, fbx_str key, const fbx_tensor*) FBX_NOEXCEPT;
-  /* The attributes that are set until the matching end_map are those of a map. Maps nest. */
+  /* The attributes that are set until the matching end_map belong to a map. Maps nest. */
   void (*begin_map)(const fbx_builder*, fbx_str key) FBX_NOEXCEPT;
   void (*end_map)(const fbx_builder*) FBX_NOEXCEPT;
   /* A new constant with the type, quantization and data of *value, which are copied. STRING needs it, because

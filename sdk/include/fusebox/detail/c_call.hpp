@@ -12,7 +12,7 @@ namespace fusebox {
 inline namespace v1 {
 namespace detail {
 
-// Calls `function(char** error)`. `free_text` frees the error: that of the function's library.
+// Calls `function(char** error)`. kFreeText, a function of the same library, frees the error.
 template <auto kFreeText, class F>
 Status CallWith(F&& function) {
   char* error = nullptr;

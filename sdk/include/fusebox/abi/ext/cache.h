@@ -111,7 +111,7 @@ typedef struct fbx_cache {
                        const fbx_cache_sink*) FBX_NOEXCEPT;
   /* Removes all files of the store, and its directories unless they hold other files. */
   fbx_status (*clear)(const fbx_host*, fbx_str path, const fbx_cache_sink*) FBX_NOEXCEPT;
-  /* What entries depend on besides the weights: library, CPU, a fingerprint per family. */
+  /* Reports the facts besides the weights that entries depend on: library, CPU, a fingerprint per family. */
   fbx_status (*facts)(const fbx_host*, const fbx_cache_sink*) FBX_NOEXCEPT;
   /* Reports the weights of a graph that the delegate of this plugin compiled or would compile: hit or miss,
      and the cause. Packs nothing. A missing cache is not an error here. */

@@ -5,7 +5,7 @@
  * many callbacks.
  *
  * Present in two phases: while a Model is opened (init of all its kernels; kernels of a partition that a
- * delegate declined are initialized later, in a phase of their own), and while a session is planned (compile
+ * delegate declined are initialized later, in a separate phase), and while a session is planned (compile
  * and finish of delegates, or prepare of the kernels and partitions for one set of shapes). Elsewhere, and in
  * invoke above all, it is absent.
  *

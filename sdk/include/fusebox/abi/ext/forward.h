@@ -15,10 +15,10 @@
  * (Session::ResetState resets it). No node is offered to a delegate again, nor are nodes of functions that
  * the partition calls. Kernels of a partition are initialized by the first prepare or run of any session.
  *
- * Shapes: call prepare each time prepare of the delegate is called. Shapes that differ from those of the
- * compiled graph are supported: a delegate that forwards accepts them in `reshape`.
+ * Shapes: call prepare each time prepare of the delegate is called. Shapes that differ from the compiled
+ * graph are supported: a delegate that forwards accepts them in `reshape`.
  *
- * Tensors: `call` is that of the callback, or one of the delegate's own with tensors of the same types. Their
+ * Tensors: `call` is the callback's, or one that the delegate made with tensors of the same types. Their
  * memory is as fbx_tensor states: aligned to 64 bytes, with 16 readable bytes behind it; outputs overlap
  * nothing. `call` is not kept. Its scratch is not used.
  *

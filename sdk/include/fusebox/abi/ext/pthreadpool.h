@@ -4,9 +4,9 @@
  * XNNPACK.
  *
  * Two copies of the pthreadpool code must never share a pool. A plugin compares `parallelize_1d` with the
- * address of its own pthreadpool_parallelize_1d and must not use the pool if they differ. Use the pool only
- * on the thread that entered the callback, never from inside a task. pool is NULL if the host runs on one
- * thread. [invoke]
+ * address of the plugin's pthreadpool_parallelize_1d and must not use the pool if they differ. Use the pool
+ * only on the thread that entered the callback, never from inside a task. pool is NULL if the host runs on
+ * one thread. [invoke]
  */
 #ifndef FUSEBOX_ABI_EXT_PTHREADPOOL_H_
 #define FUSEBOX_ABI_EXT_PTHREADPOOL_H_

@@ -79,7 +79,7 @@ typedef struct fbx_weights {
   /* After a miss of a recipe without size: stores a copy of `size` bytes, more than 0, and sets `data` as
      commit does. OUT_OF_MEMORY: nothing is stored. INVALID: no such miss. [any] */
   fbx_status (*put)(fbx_packed*, const void* bytes, size_t size) FBX_NOEXCEPT;
-  /* Whether acquire would find a store for this model now; 0: no. Cheap. [load] [prepare] */
+  /* Returns whether acquire would find a store for this model now, 0 if not. Cheap. [load] [prepare] */
   int (*keeps)(const fbx_host*) FBX_NOEXCEPT;
 } fbx_weights;
 
