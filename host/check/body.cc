@@ -166,7 +166,7 @@ bool HasFixedDims(const Module& module) {
   return std::ranges::all_of(main.inputs, [&](ValueId v) { return main.value(v).type.shape.is_static(); });
 }
 
-// Returns the shapes of the inputs, with another outermost dim if `batch` is not negative.
+// Of the inputs, with another outermost dim if `batch` is not negative.
 std::vector<Shape> ShapesOf(const Module& module, int64_t batch) {
   const Function& main = *module.functions[0];
   std::vector<Shape> shapes;
@@ -258,7 +258,7 @@ Finding Shapes(const Subject& subject) {
   return WithBodies(subject, [&](const Module& module) { return CompareShapes(subject, module); });
 }
 
-// Runs without a rig, whose guards take time. Times are noisy, so the result is a remark.
+// Not through a rig, whose guards take time. Times are noisy, so this is a remark.
 Finding SpeedOfBoth(const Subject& subject) {
   return WithBodies(subject, [&](const Module& module) {
     Config config = subject.options.config;

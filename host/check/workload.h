@@ -37,7 +37,7 @@ Status RunSession(Session& session, const Model& model, const Model::Entry& entr
 // One run with inputs of these static shapes.
 Result<std::vector<Tensor>> RunShapes(Session& session, const std::vector<Shape>& shapes, uint64_t seed,
                                       double special = 0);
-// Does both with a new rig. Error: also a fault that the rig found. `failure`: of a delegate.
+// Both, with a rig of its own. Error: also a fault that the rig found. `failure`: of a delegate.
 Result<std::vector<Tensor>> RunUnder(const Subject& subject, const Conditions& conditions,
                                      const RunOptions& options, size_t* invokes = nullptr,
                                      std::string* failure = nullptr);

@@ -160,7 +160,7 @@ static void Row(void* context, size_t begin, size_t end, uint32_t worker) FBX_NO
     const int64_t columns = IS(TailSkipped) ? depth / 4 * 4 : depth;
     float* const y = work->y + row * (size_t)depth;
     int64_t i, j;
-    if ((IS(WrongAbove64) && row >= 64) || (IS(WrongAbove128) && row >= 128)) {
+    if ((IS(WrongInLargeBatches) && row >= 64) || (IS(WrongInHugeBatches) && row >= 128)) {
       memset(y, 0, sizeof(float) * (size_t)depth);
       continue;
     }

@@ -20,8 +20,8 @@ enum Fault {
   SwallowsNan,
   SpinsOnNan,
   AbortsOnInfinity,
-  WrongAbove64,
-  WrongAbove128,
+  WrongInLargeBatches,
+  WrongInHugeBatches,
   IgnoredAttribute,
   ZeroWeights,
   /* memory */

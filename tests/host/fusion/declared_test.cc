@@ -162,7 +162,7 @@ TEST_F(Declared, WhatNoKernelTakesIsRefused) {
   const auto sites = FuseAll(module, *With(R"({"builtin": "FULLY_CONNECTED"})", kTransposed));
   EXPECT_FALSE(sites.at(0).fused);
   EXPECT_THAT(sites[0].why,
-              AllOf(HasSubstr("the replacement is invalid: node 1 FULLY_CONNECTED: no kernel for "),
+              AllOf(HasSubstr("the replacement is invalid: node 0 FULLY_CONNECTED: no kernel for "),
                     HasSubstr("no scale (operand 0)")));
   EXPECT_EQ(module.functions[0]->nodes.at(0)->name, "acme.sum");
 }

@@ -154,6 +154,7 @@ struct OtherShared : Swap {
   static constexpr std::string_view id = "o.shared", implements = "t.shared";
 };
 
+fbx_status MatchAny(const fbx_host*, void*, const fbx_composite*) noexcept { return FBX_OK; }
 // In C, to fill a constant after a node has read it.
 fbx_status RewriteLate(const fbx_host*, void*, const fbx_composite*, const fbx_builder* b) noexcept {
   void* data = nullptr;
@@ -166,8 +167,11 @@ fbx_status RewriteLate(const fbx_host*, void*, const fbx_composite*, const fbx_b
   b->set_result(b, 0, scaled);
   return FBX_OK;
 }
-constexpr fbx_rule kLate = {
-    .head = FBX_HEAD(fbx_rule), .id = {"t.late", 6}, .implements = {"t.late", 6}, .rewrite = RewriteLate};
+constexpr fbx_rule kLate = {.head = FBX_HEAD(fbx_rule),
+                            .id = {"t.late", 6},
+                            .implements = {"t.late", 6},
+                            .match = MatchAny,
+                            .rewrite = RewriteLate};
 
 struct Subtract {
   static constexpr std::string_view custom = "t.op";
