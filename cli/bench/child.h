@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measurements in child processes.
+// Measurements in processes of their own.
 #pragma once
 
 #include <functional>

@@ -20,7 +20,7 @@ struct Contestant {
   size_t file_bytes = 0;
   double init = 0;  // plugins, model, session and plan
   Summary warmup, runs;
-  std::optional<Summary> cold_init, cold_first;  // of child processes
+  std::optional<Summary> cold_init, cold_first;  // of processes of their own
   std::vector<double> ratios;                    // to the first contestant, by process
   std::optional<Ratio> ratio;                    // estimated from these
 
