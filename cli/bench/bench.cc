@@ -25,6 +25,173 @@ Examples:
   fusebox bench model.tflite --profile
   fusebox bench model.tflite --weight-cache cache/ --cold 5)";
 
+struct BenchFlags {
+  std::vector<std::string> models, versus;
+  SessionOptions session;
+  InputFlags inputs;
+  PluginFlags plugins;
+  DelegateFlags delegates;
+  Limits runs, warmup{.runs = 1, .min_seconds = 0.5};
+  std::vector<size_t> cpus;
+  int cold = 0;
+  std::string trace;
+  bool json = false, csv = false, profile = false;
+};
+
+struct Entry {
+  std::string model;
+  DelegateFlags delegates;
+};
+
+// One per model, and one per --vs: another model, or the first one with another delegate.
+std::vector<Entry> Entries(const BenchFlags& flags) {
+  std::vector<Entry> out;
+  for (const std::string& model : flags.models) out.push_back({model, flags.delegates});
+  for (const std::string& what : flags.versus) {
+    Entry entry{what, flags.delegates};
+    if (!what.ends_with(".tflite") && !std::filesystem::exists(what)) {
+      entry.model = out.front().model;
+      entry.delegates.delegates = {what};
+    }
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
+double MicrosSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+}
+
+struct Ready {
+  Opened opened;
+  std::vector<Tensor> inputs;
+  double init;  // us: plugins, model, session and plan
+};
+
+// With its inputs set, which is not in the time: they also are the sizes of what the file leaves open.
+Result<Ready> Start(const BenchFlags& flags, const Entry& entry, const SessionOptions& session) {
+  const auto start = std::chrono::steady_clock::now();
+  FUSEBOX_ASSIGN(auto registry, OpenRegistry(flags.plugins));
+  FUSEBOX_ASSIGN(const ModelOptions options, ModelOptionsOf(std::move(registry), entry.delegates));
+  Ready out;
+  FUSEBOX_ASSIGN(out.opened, Open(entry.model, options, session));
+  FUSEBOX_TRY(ResizeInputs(out.opened, flags.inputs.shapes));
+  out.init = MicrosSince(start);
+  FUSEBOX_ASSIGN(out.inputs, ReadInputs(flags.inputs, out.opened.ports.inputs).At(entry.model));
+  FUSEBOX_TRY(SetInputs(*out.opened.session, out.inputs));
+  const auto planning = std::chrono::steady_clock::now();
+  FUSEBOX_TRY(out.opened.session->Prepare());
+  out.init += MicrosSince(planning);
+  return out;
+}
+
+Status MeasureCold(const BenchFlags& flags, const Entry& entry, Contestant& contestant) {
+  std::vector<double> init, first;
+  for (int i = 0; i < flags.cold; ++i) {
+    FUSEBOX_ASSIGN(const auto times, InProcessOfItsOwn([&]() -> Result<std::vector<double>> {
+                     FUSEBOX_ASSIGN(const Ready ready, Start(flags, entry, flags.session));
+                     const auto start = std::chrono::steady_clock::now();
+                     FUSEBOX_TRY(ready.opened.session->Run());
+                     return std::vector{ready.init, MicrosSince(start)};
+                   }));
+    init.push_back(times[0]);
+    first.push_back(times[1]);
+  }
+  if (init.empty()) return {};
+  contestant.cold_init = Summarize(init);
+  contestant.cold_first = Summarize(first);
+  return {};
+}
+
+// The delegates that run a part of the model: "xnnpack"; "none".
+std::string DelegatesOf(const Session& session) {
+  std::set<std::string> names;
+  for (const Placement& row : session.placements())
+    if (const size_t end = row.who.find(" (partition"); end != std::string::npos)
+      names.insert(row.who.substr(0, end));
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, "+"));
+}
+
+// Summarizes all calls of each contestant's turns, and compares the medians of its turns with the medians of
+// the first contestant's turns.
+void SetTimes(const std::vector<Turns>& turns, std::vector<Contestant>& contestants) {
+  std::vector<std::vector<double>> medians(turns.size());
+  for (size_t i = 0; i < turns.size(); ++i) {
+    std::vector<double> all;
+    for (const std::vector<double>& turn : turns[i]) {
+      medians[i].push_back(Median(turn));
+      all.insert(all.end(), turn.begin(), turn.end());
+    }
+    contestants[i].runs = Summarize(all);
+    if (i > 0) contestants[i].ratio = RatioOfMedians(medians[i], medians[0]);
+  }
+}
+
+struct Measured {
+  std::vector<Contestant> contestants;
+  std::vector<ModelProfile> profiles;  // by contestant; empty: not wanted
+  Memory memory;
+};
+
+Result<Measured> Measure(const BenchFlags& flags) {
+  const std::vector<Entry> entries = Entries(flags);
+  Measured out;
+  out.contestants.resize(entries.size());
+  for (size_t i = 0; i < entries.size(); ++i)  // first: this process has one thread
+    FUSEBOX_TRY(MeasureCold(flags, entries[i], out.contestants[i]));
+  out.memory.start = ResidentBytes();
+  // One pool: the waiting threads of another one would spin on cores that this one needs.
+  SessionOptions session = flags.session;
+  FUSEBOX_ASSIGN(session.pool, ThreadPool::Create(session.threads));
+  std::vector<Ready> ready;
+  for (const Entry& entry : entries) {
+    FUSEBOX_ASSIGN(Ready one, Start(flags, entry, session));
+    ready.push_back(std::move(one));
+  }
+  out.memory.init = ResidentBytes();
+  std::vector<Call> calls;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    Contestant& c = out.contestants[i];
+    Session& s = *ready[i].opened.session;
+    calls.push_back([&s] { return s.Run(); });
+    FUSEBOX_ASSIGN(const auto times, Repeat(calls.back(), flags.warmup));
+    c.warmup = Summarize(times);
+    c.model = entries[i].model;
+    c.delegates = DelegatesOf(s);
+    c.signature = s.signature();
+    c.threads = s.threads();
+    c.file_bytes = std::filesystem::file_size(c.model);
+    c.init = ready[i].init;
+  }
+  if (calls.size() == 1) {
+    FUSEBOX_ASSIGN(const auto times, Repeat(calls[0], flags.runs));
+    out.contestants[0].runs = Summarize(times);
+  } else {
+    FUSEBOX_ASSIGN(const auto turns, TakeTurns(calls, flags.runs));
+    SetTimes(turns, out.contestants);
+  }
+  out.memory.peak = PeakResidentBytes();
+  out.memory.cache = CachePages();
+  for (size_t i = 0; flags.profile && i < ready.size(); ++i) {  // last: what was measured is without it
+    FUSEBOX_ASSIGN(ModelProfile profile, ProfileModel(ready[i].opened, session, ready[i].inputs, flags.runs));
+    out.profiles.push_back(std::move(profile));
+  }
+  return out;
+}
+
+// Opens and runs each model once more.
+Status TraceModels(const BenchFlags& flags, Trace& trace) {
+  const Trace::Recording recording(trace);
+  for (const Entry& entry : Entries(flags)) {
+    trace.EnterProcess(entry.model);
+    FUSEBOX_ASSIGN(const Ready ready, Start(flags, entry, flags.session));
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < flags.runs.runs && MicrosSince(start) < flags.runs.max_seconds * 1e6; ++i)
+      FUSEBOX_TRY(ready.opened.session->Run());
+  }
+  return {};
+}
+
 Status Pin(const std::vector<size_t>& cpus) {
   if (cpus.empty()) return {};
   cpu_set_t set;
