@@ -128,9 +128,9 @@ void MessageFailed(const ConvertFlags& flags, const Report& report) {
   using enum RuleReport::Outcome;
   for (const SiteReport& site : report.sites) {
     for (const RuleReport& rule : site.rules) {
-      if (rule.outcome != kDiffers && (site.fused || rule.outcome != kError)) continue;
-      std::string text = site.location + ": " + site.composite + " keeps its body: rule " + rule.rule +
-                         " of " + rule.plugin + ": " + std::string(Name(rule.outcome));
+      if (rule.outcome != RuleReport::Outcome::kDiffers) continue;
+      std::string text = SiteText(site) + " keeps its body: rule " + rule.rule + " of " + rule.plugin +
+                         ": differs from its body";
       for (const std::string& reason : rule.reasons) text += ": " + reason;
       Message(text);
     }
@@ -244,7 +244,8 @@ Result<Exit> Convert(const ConvertFlags& flags) {
   const bool short_of_fusion = flags.require_full_fusion && MessageUnfused(report);
   if (!short_of_fusion) FUSEBOX_TRY(converted->Write(flags.output));
   if (report_file) FUSEBOX_TRY(report_file->Commit());
-  if (report.verification_failed) MessageFailed(flags, report);
+  if (!short_of_fusion) PrintSummary(flags, report, std::chrono::steady_clock::now() - start);
+  if (report.verification_failed) MessageDiffering(flags, report);
   const bool refuted = report.verification_failed && flags.verify == "strict";
   return short_of_fusion || refuted ? Exit::kNo : Exit::kDone;
 }

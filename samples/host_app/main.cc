@@ -48,16 +48,7 @@ Result<Arguments> Parse(std::vector<std::string> words) {
   return out;
 }
 
-// Returns the plugins of --plugin as a configuration, whose keys replace keys of the --config file.
-std::string ConfigOf(const Arguments& arguments) {
-  std::ostringstream json;
-  for (const std::string& plugin : arguments.plugins)
-    json << (json.str().empty() ? "{\"plugins\": [" : ", ") << std::quoted(plugin);
-  return arguments.plugins.empty() ? "" : json.str() + "]}";
-}
-
-// Unknown dimensions become 1.
-Status MakeStatic(Session& session, int index) {
+Status SetInput(const Arguments& arguments, Session& session, int index) {
   const auto slot = session.Input(index);
   if (!slot) return slot.error();
   std::vector<int64_t> dims(slot->dims().begin(), slot->dims().end());
