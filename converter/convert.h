@@ -34,7 +34,7 @@ enum class Verification {
             // fused
   kStrict,  // all inputs. What cannot be verified keeps its body, except for a placeholder
 };
-// What happens to a composite whose body is a placeholder, which nothing can be verified against.
+// Selects the treatment of a composite whose body is a placeholder, so that it cannot be verified.
 enum class Placeholders { kFuse, kError };
 
 struct Options {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measurements in processes of their own.
+// Measurements in child processes.
 #pragma once
 
 #include <functional>

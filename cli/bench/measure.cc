@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What one process measured of one contestant. Times are in us.
+// The measurements of one contestant in one process. Times are in us.
 struct Sample {
   std::string delegates, signature;
   int threads = 1;
@@ -53,13 +53,12 @@ Result<Ready> Start(const BenchFlags& flags, const Entry& entry, const SessionOp
   FUSEBOX_ASSIGN(const ModelOptions options, ModelOptionsOf(std::move(registry), entry.delegates));
   Ready out;
   FUSEBOX_ASSIGN(out.opened, Open(entry.model, options, session));
-  FUSEBOX_TRY(ResizeInputs(out.opened, flags.inputs.shapes));
   out.init = MicrosSince(start);
-  FUSEBOX_ASSIGN(out.inputs, ReadInputs(flags.inputs, out.opened.ports.inputs).At(entry.model));
-  FUSEBOX_TRY(SetInputs(*out.opened.session, out.inputs));
+  FUSEBOX_ASSIGN(out.inputs, ReadInputs(flags.inputs, out.opened));
   const auto planning = std::chrono::steady_clock::now();
   FUSEBOX_TRY(out.opened.session->Prepare());
   out.init += MicrosSince(planning);
+  FUSEBOX_TRY(SetInputs(*out.opened.session, out.inputs, flags.inputs.seed));
   return out;
 }
 
@@ -125,7 +124,7 @@ Result<std::vector<Samples>> MeasureApart(const BenchFlags& flags, const std::ve
   return out;
 }
 
-// Of which each has its part of the limits: more measurements are more processes, not longer ones.
+// Returns the number of processes. Each has its part of the limits: more measurements are more processes.
 int CountProcesses(const BenchFlags& flags) {
   return static_cast<int>(12 * std::clamp(flags.runs.min_seconds, 1.0, 8.0));
 }
@@ -221,7 +220,7 @@ Result<Measured> Measure(const BenchFlags& flags) {
   if (!flags.profile) return out;
   FUSEBOX_ASSIGN(const SessionOptions session, WithPool(flags));
   for (const Entry& entry : entries) {  // last: what was measured is without it
-    FUSEBOX_ASSIGN(const Ready ready, Start(flags, entry, session));
+    FUSEBOX_ASSIGN(Ready ready, Start(flags, entry, session));
     FUSEBOX_ASSIGN(ModelProfile profile, ProfileModel(ready.opened, session, ready.inputs, flags.runs));
     out.profiles.push_back(std::move(profile));
   }

@@ -2,8 +2,7 @@
 // The measurements of `fusebox bench`.
 //
 // One contestant runs in this process. Several run in processes that follow each other, and take turns in
-// each of them: where a process happens to put weights and values in memory moves the time of a session for
-// as long as it lives, so only sessions of several processes show how far two equal ones differ.
+// each of them: medians of one file differ between processes by more than its rounds in one process show.
 #pragma once
 
 #include <string>

@@ -20,8 +20,9 @@ struct Contestant {
   size_t file_bytes = 0;
   double init = 0;  // plugins, model, session and plan
   Summary warmup, runs;
-  std::optional<Summary> cold_init, cold_first;  // of separate processes
-  std::optional<Ratio> ratio;                    // to the first contestant, of the medians of the rounds
+  std::optional<Summary> cold_init, cold_first;  // of child processes
+  std::vector<double> ratios;                    // to the first contestant, by process
+  std::optional<Ratio> ratio;                    // estimated from these
 
   std::string Name() const { return model + ", " + delegates; }
 };

@@ -128,9 +128,9 @@ void MessageFailed(const ConvertFlags& flags, const Report& report) {
   using enum RuleReport::Outcome;
   for (const SiteReport& site : report.sites) {
     for (const RuleReport& rule : site.rules) {
-      if (rule.outcome != RuleReport::Outcome::kDiffers) continue;
-      std::string text = SiteText(site) + " keeps its body: rule " + rule.rule + " of " + rule.plugin +
-                         ": differs from its body";
+      if (rule.outcome != kDiffers && (site.fused || rule.outcome != kError)) continue;
+      std::string text = SiteText(site) + " keeps its body: rule " + rule.rule + " of " + rule.plugin + ": " +
+                         std::string(Name(rule.outcome));
       for (const std::string& reason : rule.reasons) text += ": " + reason;
       Message(text);
     }
@@ -185,8 +185,9 @@ std::string FusionSummary(const Report& report) {
     if (!site.fused) continue;
     ++fused;
     if (site.compared) ++verified;
-    if (!site.rules.empty())
-      by.insert(std::string(WithoutUuid(site.composite)) + " by " + site.rules.back().plugin);
+    const std::string name(WithoutUuid(site.composite));
+    const std::string plugin = site.rules.empty() ? "" : site.rules.back().plugin;
+    by.insert(plugin.empty() ? name : name + " by " + plugin);
   }
   std::string text = fmt::format("{} of {} composites fused", fused, report.sites.size());
   if (!by.empty()) text += fmt::format(" ({})", fmt::join(by, ", "));
@@ -245,7 +246,7 @@ Result<Exit> Convert(const ConvertFlags& flags) {
   if (!short_of_fusion) FUSEBOX_TRY(converted->Write(flags.output));
   if (report_file) FUSEBOX_TRY(report_file->Commit());
   if (!short_of_fusion) PrintSummary(flags, report, std::chrono::steady_clock::now() - start);
-  if (report.verification_failed) MessageDiffering(flags, report);
+  if (report.verification_failed) MessageFailed(flags, report);
   const bool refuted = report.verification_failed && flags.verify == "strict";
   return short_of_fusion || refuted ? Exit::kNo : Exit::kDone;
 }

@@ -20,6 +20,7 @@ std::span<const LogTopic> LogTopics() {
       {"loader", "libraries of plugins that are opened, and plugins that are broken"},
       {"plugin", "messages of plugins, and services that they go without"},
       {"shadow", "calls of fused ops that differ from their bodies"},
+      {"tflite", "names of a file that are ignored"},
   };
   return kTopics;
 }

@@ -159,10 +159,12 @@ uint32_t Invocation::ThreadCount() const {
   return api->thread_count(real_host_);
 }
 
+// Before any code of a plugin runs: a task may have changed the mode of this thread in an earlier call.
+static const auto mode_at_start = FloatMode();
+
 void Invocation::RunTask(Task task, void* context, size_t begin, size_t end, uint32_t worker) {
-  const auto mode = FloatMode();
   task(context, begin, end, worker);
-  if (FloatMode() != mode)
+  if (FloatMode() != mode_at_start)
     rig_.Report("a task of parallel_for in " + std::string(FromAbi(kernel_.real->op)) +
                 " changes the mode of floating-point arithmetic of its thread: rounding, traps or denormals");
 }

@@ -35,8 +35,9 @@ Result<std::vector<Tensor>> RunModel(const std::shared_ptr<const Model>& model, 
 Status RunSession(Session& session, const Model& model, const Model::Entry& entry, const RunOptions& options,
                   std::vector<Tensor>& outputs);
 // One run with inputs of these static shapes.
-Result<std::vector<Tensor>> RunShapes(Session& session, const std::vector<Shape>& shapes, uint64_t seed);
-// Opens and runs a model on a new rig. Error: also a fault that the rig found.
+Result<std::vector<Tensor>> RunShapes(Session& session, const std::vector<Shape>& shapes, uint64_t seed,
+                                      double special = 0);
+// Does both with a new rig. Error: also a fault that the rig found. `failure`: of a delegate.
 Result<std::vector<Tensor>> RunUnder(const Subject& subject, const Conditions& conditions,
                                      const RunOptions& options, size_t* invokes = nullptr,
                                      std::string* failure = nullptr);

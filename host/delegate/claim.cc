@@ -41,8 +41,6 @@ const char* WhyKept(const Function& function, const Node& node, std::vector<bool
     return "it keeps state";
   if (TouchesVariable(function, node)) return "it works on a variable";
   if (!node.intermediates.empty()) return "it has intermediate tensors";
-  if (node.results.empty() || std::ranges::find(node.results, kNoValue) != node.results.end())
-    return "it has no result, or an absent one";
   bool derived = node.is(Op::kShape) || node.is(Op::kRank), all = true;
   for (const ValueId id : node.operands) {
     if (id == kNoValue || function.value(id).is_const()) continue;

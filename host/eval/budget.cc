@@ -61,9 +61,10 @@ std::string CgroupPath(const std::string& root, std::string_view controller) {
   return "/";
 }
 
-// Returns the bytes that are left in a cgroup and in the cgroups around it.
-size_t LeftInCgroups(const std::string& mount, std::string path, const char* limit_file,
-                     const char* use_file) {
+// Returns the bytes left in a cgroup and in the cgroups around it. The kernel drops cached files before it
+// refuses memory.
+size_t LeftInCgroups(const std::string& mount, std::string path, const char* limit_file, const char* use_file,
+                     const std::string& cached) {
   size_t left = SIZE_MAX;
   for (;;) {
     const std::string folder = mount + path + "/";

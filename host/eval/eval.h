@@ -112,7 +112,26 @@ class Inference {
 };
 // Calls infer. Error: from the kernel, a missing result, or an invalid shape.
 Status CallInfer(const fbx_kernel&, HostCall&, const fbx_node&, Inference&);
-// Merges two descriptions of one type, dimension by dimension. Returns nothing if they contradict each other.
+
+// A node that the infer of its kernel accepts: the only way to the kernel's init, which may rely on what
+// supports and infer check. It borrows all that it is made of.
+class Accepted {
+ public:
+  static Result<Accepted> Make(const fbx_kernel&, HostCall&, const fbx_node&, Inference&);
+  // Same, before the shapes of a run are known. If infer rejects the declared shapes, which a file may store
+  // wrongly, the operands that are not constant lose theirs. Error: infer rejects the constants, too.
+  // `results`: ProperResults.
+  static Result<Accepted> Declared(const fbx_kernel&, HostCall&, NodeView&, size_t results);
+  Status Init(void** instance) const;  // null: the kernel has no init
+
+ private:
+  Accepted(const fbx_kernel& kernel, HostCall& call, const fbx_node& node)
+      : kernel_(&kernel), call_(&call), node_(&node) {}
+  const fbx_kernel* kernel_;
+  HostCall* call_;
+  const fbx_node* node_;
+};
+// Merges two descriptions of one type, dimension by dimension. Nothing: they contradict.
 std::optional<Type> Refine(const Type& a, const Type& b);
 
 // Number of results without the final states, which follow.

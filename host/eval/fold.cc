@@ -35,6 +35,7 @@ class Folder {
   int Run() {
     int folded = 0;
     for (auto& node : function_.nodes) {
+      if (!CheckCancelled()) break;
       if (!FoldNode(*node)) continue;
       ReleaseOperands(*node);
       node.reset();

@@ -132,7 +132,7 @@ Result<Accepted> Accepted::Declared(const fbx_kernel& kernel, HostCall& call, No
     return Make(kernel, call, *view.abi(), inference);
   };
   Result<Accepted> accepted = accept();
-  if (accepted) return accepted;
+  if (accepted || accepted.error().code == Code::kInternal) return accepted;
   for (size_t i = 0; i < view.operand_count(); ++i) {
     fbx_tensor& tensor = view.operand(i).edit();
     if ((tensor.flags & (FBX_TENSOR_CONST | FBX_TENSOR_ABSENT)) == 0)

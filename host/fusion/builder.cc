@@ -75,11 +75,13 @@ struct BuilderFunctions {
       t.Refuse("a constant of type " + ToString(type) + " does not fit into memory");
       return FBX_NO_VALUE;
     }
-    *data = memory.get();
     // Until Finish copies what the rule wrote.
+    std::byte* const bytes_of_rule = memory.get();
     const ValueId v = t.function_->AddConst(
-        type, Buffer(std::shared_ptr<const void>(memory.get(), [](const void*) {}), {memory.get(), *bytes}));
+        type,
+        Buffer(std::shared_ptr<const void>(bytes_of_rule, [](const void*) {}), {bytes_of_rule, *bytes}));
     t.filled_.push_back({v, std::move(memory), *bytes});
+    *data = bytes_of_rule;
     return t.Add(v);
   }
 

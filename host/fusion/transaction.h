@@ -21,7 +21,7 @@ class Transaction {
   ~Transaction();
   const fbx_builder* abi() const { return &table_.builder; }
 
-  // Returns the first failed step, or an empty string if there is none.
+  // The first failed step; empty: none. Throws what a function of the builder threw.
   std::string Refused();
   // After the rule returned OK: requires every result set, the types of the composite, known ops, a valid
   // graph. Errors are errors of the rule.

@@ -66,8 +66,10 @@ Result<Document> ParseDocument(std::string name, std::string text, const JsonSch
 Result<Document> ParseManifestDocument(std::string name, std::string text);
 // The manifest of a linked-in plugin from its text: libraries are not read.
 Result<Manifest> ParseManifest(std::string_view text);
-// Reads the usable parts of an invalid manifest: the plugin's id (else the name of its folder), its version,
-// and the names of its ops and rules, so that messages about them name the plugin.
+// The manifest of a plugin that is named by its folder, because its own was not read.
+Manifest UnreadManifest(const std::string& path);
+// The same with the parts of an invalid manifest that can be read: the plugin's id and version, and the names
+// of its ops and rules, so that messages about them name the plugin.
 Manifest Salvage(const std::string& path);
 // Parses the member "rewrite" of a rule, at `at` in the document. The schema has already validated it.
 Result<DeclaredRewrite> ReadRewrite(const Document& document, const nlohmann::json& rewrite,
@@ -107,7 +109,10 @@ struct SearchResult {
 // Error: a --plugin that does not exist or is not a plugin.
 Result<SearchResult> Search(const Config& config);
 
-// Demands of the configuration, the user and the system on plugins. All of them hold: none relaxes another.
+// The folder of plugins of this installation; several if its prefix is not certain.
+std::vector<std::string> InstalledPlugins();
+
+// The demands of the configuration, the user and the system. All of them hold: none relaxes another.
 class Policy {
  public:
   // `files` need not exist. If one exists and is invalid, no plugin may run.
@@ -198,9 +203,11 @@ std::string BuildId(const Buffer& library);  // in hexadecimal; empty: none
 std::string ForeignMachine(const std::string& path);
 // Returns the sanitizer that a library requires and this program lacks: loading it would end the process.
 std::string ForeignSanitizer(const std::string& path);
-// Opens a library, which stays open, and returns its entry. Errors come from dlopen. With demands, a copy of
-// the file is checked and opened, so that a file replaced meanwhile has no effect.
-Result<const fbx_entry*> OpenLibrary(const std::string& path, const std::vector<LibraryDemand>& demands = {});
+// The entry of a library, which is opened and stays open. Errors come from dlopen. With demands, a copy of
+// the file is checked and opened, so that a file replaced meanwhile has no effect. The bundled libraries that
+// it needs are treated alike.
+Result<const fbx_entry*> OpenLibrary(const std::string& path, const std::vector<LibraryDemand>& demands = {},
+                                     const std::vector<BundledLibrary>& bundled = {});
 // Checks magic, versions, sizes, sanitizers, before code of the plugin runs.
 Status CheckEntry(const fbx_entry& entry);
 // The result of load, unchecked.

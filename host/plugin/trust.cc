@@ -31,12 +31,18 @@ bool IsUnmapped(uid_t user) {
   return user == unmapped && count < UINT32_MAX;
 }
 
-// Returns who but root and this user can replace one component of a path. Folders above the plugin's own may
-// belong to another user: in a container, folders of a mounted source tree do.
-std::string WhoReplaces(const std::string& path, const struct stat& status, bool own) {
-  if (own && status.st_uid != 0 && status.st_uid != geteuid() && !IsUnmapped(status.st_uid))
-    return "user " + std::to_string(status.st_uid) + " can replace its code; run chown " +
-           std::to_string(geteuid()) + " " + path;
+// Who but root and the user can replace `what`?
+struct Question {
+  uid_t user = geteuid();
+  const char* what = "";
+};
+
+// One component of a path. Folders above the plugin's own may belong to another user: in a container, the
+// folders of a mounted source tree do.
+std::string WhoReplaces(const std::string& path, const struct stat& status, bool own, const Question& asked) {
+  if (own && status.st_uid != 0 && status.st_uid != asked.user && !IsUnmapped(status.st_uid))
+    return "user " + std::to_string(status.st_uid) + " can replace " + asked.what + "; run chown " +
+           std::to_string(asked.user) + " " + path;
   // In a folder with the sticky bit, only owners replace files.
   const bool sticky = S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0;
   // Everything else is refused when it is read.

@@ -67,7 +67,7 @@ class ProgramBuilder {
   struct Mark {
     size_t codes, parts, notices;
   };
-  // Data that kernels keep during init may refer to their instances, so that these are freed after it.
+  // Freed after what kernels keep during init, which may refer to their instances.
   struct Abandoned {
     std::vector<std::unique_ptr<plan::Code>> codes;
     ~Abandoned() { Program::FreeInstances(codes); }

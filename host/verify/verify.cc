@@ -184,6 +184,10 @@ class Comparison {
       return out;
     };
     Case out = compare({});
+    if (!is && is.error().code == Code::kOutOfMemory) {
+      Skip("the fused op does not run on " + name, is.error());
+      return {};
+    }
     if ((!out.passed || out.own > kMostOwnError) && std::isfinite(out.worst))
       out = compare(rounding_.Of(inputs, *exact, truth && verdict.truth == "f64"));
     verdict.cases.push_back(std::move(out));
@@ -225,7 +229,8 @@ class Comparison {
     const Case *worst = nullptr, *excused = &verdict.cases[0];
     for (const Case& c : verdict.cases) {
       if (!c.passed && (!worst || c.worst > worst->worst)) worst = &c;
-      if (c.own > excused->own) excused = &c;
+      // Extreme values make f32 inexact in many bodies; the other classes tell.
+      if (c.own > excused->own && !c.name.starts_with(Name(ValueClass::kExtreme))) excused = &c;
     }
     verdict.unprovable = !worst && excused->own > kMostOwnError;
     if (verdict.unprovable)

@@ -16,7 +16,8 @@ import tempfile
 LIMIT = 4_500_000
 HEAD = '''# Sizes
 
-`./dev sizes` writes this page: stripped files of the release build. TensorFlow Lite and ONNX Runtime contain their kernels.'''
+`./dev sizes` writes this page: stripped files of the release build. TensorFlow Lite and ONNX Runtime contain their
+kernels.'''
 ROWS = 24  # of the second table
 SECTION = re.compile(r'^ (\.\S+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+)\s+(\S.*\.o\)?)$')
 IN_FILE = ('.text', '.rodata', '.data', '.eh_frame', '.gcc_except_table', '.init_array')

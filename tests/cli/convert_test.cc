@@ -138,7 +138,7 @@ TEST(Convert, PrintsALineAboutTheFile) {
   };
   EXPECT_TRUE(std::regex_match(
       with({}), std::regex(".*lstm\\.tflite: [0-9.]+ KB, [0-9]+ ops -> [0-9]+, 1 of 1 composites fused "
-                           "\\(keras\\.lstm by fusebox\\.rnn\\), 1 verified; [0-9.]+ s\n")))
+                           "\\(lstm by fusebox\\.rnn\\), 1 verified; [0-9.]+ s\n")))
       << with({});
   EXPECT_EQ(with({"--quiet"}), "");
   EXPECT_THAT(with({"--composites", "inline", "--verify", "off"}), Not(HasSubstr("composites fused (")));
@@ -311,7 +311,7 @@ TEST(Convert, StrictFusesAPlaceholderUnlessItIsAnError) {
   EXPECT_EQ(fused.status, 0) << fused.err;
   EXPECT_THAT(fused.err, HasSubstr("fused, not verified: the body is a placeholder"));
   EXPECT_TRUE(
-      Fusebox({"inspect", Path("out.tflite"), "--json"}).Json()["ops"].contains("my_custom_fused_op"));
+      Fusebox({"inspect", Path("out.tflite"), "--json"}).Json()["ops"].contains("CUSTOM:my_custom_fused_op"));
   for (const std::string verify : {"strict", "sample", "off"}) {
     std::vector<std::string> line = strict;
     line.back() = verify;
@@ -329,7 +329,7 @@ TEST(Convert, StrictFusesOnlyWhatIsVerified) {
       Fusebox({"convert", WriteSample("custom_fused_body"), "-o", out, "--verify", "strict"});
   EXPECT_EQ(no_kernel.status, 0) << no_kernel.err;
   EXPECT_THAT(no_kernel.err, HasSubstr("not fused: not verified: the fused op does not run"));
-  EXPECT_FALSE(Fusebox({"inspect", out, "--json"}).Json()["ops"].contains("my_custom_fused_op"));
+  EXPECT_FALSE(Fusebox({"inspect", out, "--json"}).Json()["ops"].contains("CUSTOM:my_custom_fused_op"));
 }
 
 // A file with the composite acme.sum(x, y) = x + y, and a plugin whose rule makes an op of it that no kernel

@@ -244,6 +244,7 @@ TEST_F(Sealing, PluginsOfTheInstallationNeedNoSignature) {
   if (geteuid() != 0) GTEST_SKIP() << "only root installs";
   const std::string program = Path("prefix/bin/fusebox"), installed = Path("prefix/lib/fusebox/plugins");
   fs::create_directories(Path("prefix/bin"));
+  fs::create_directories(installed);
   fs::copy_file(FUSEBOX_COMMAND, program);
   fs::copy(plugin_, installed + "/null", fs::copy_options::recursive);
   const std::string config = Path("fusebox.json");
@@ -256,10 +257,6 @@ TEST_F(Sealing, PluginsOfTheInstallationNeedNoSignature) {
   EXPECT_EQ(why(installed + "/null", program), "ok");
   EXPECT_THAT(why(installed + "/null", FUSEBOX_COMMAND), HasSubstr(unsigned_text)) << "another installation";
   EXPECT_THAT(why(plugin_, program), HasSubstr(unsigned_text));
-  fs::create_directory_symlink(plugin_, installed + "/link");
-  EXPECT_EQ(why(installed + "/link", program), "ok") << "root made the link";
-  ASSERT_EQ(lchown((installed + "/link").c_str(), 12345, 0), 0);
-  EXPECT_THAT(why(installed + "/link", program), HasSubstr("user 12345 can replace its code"));
   ASSERT_EQ(chown(Path("prefix/lib").c_str(), 12345, 0), 0);
   EXPECT_THAT(why(installed + "/null", program), HasSubstr(unsigned_text)) << "not root's alone";
 }

@@ -12,12 +12,13 @@ namespace {
 
 bool IsGood(const conformance::Case& c) { return c.refused.empty() && c.error.empty(); }
 
-// Of types that XNNPACK computes with.
+// Types that XNNPACK computes with. Generated numbers rarely fit the bounds of a RANGE.
 bool IsDelegable(const conformance::Case& c) {
   const auto known = [](const conformance::Data& data) {
     return data.dtype == FBX_F32 || data.dtype == FBX_I8 || data.dtype == FBX_U8;
   };
-  return IsGood(c) && !c.operands.empty() && known(c.operands[0]) && known(c.results[0]);
+  return IsGood(c) && c.op != std::string_view("RANGE") && !c.operands.empty() && known(c.operands[0]) &&
+         known(c.results[0]);
 }
 
 // The first `inputs` operands of the cases are inputs, the others constants.

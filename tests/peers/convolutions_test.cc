@@ -264,8 +264,9 @@ void ExpectStocks(const std::string& path, const Form& form, const Trial& trial,
       const auto got = Invoke(**ours, again[run]);
       ASSERT_TRUE(got) << got.error().message;
       // XNNPACK rounds by another rule, and all inputs of a hybrid product.
-      if (IsQuantized(form.types)) EXPECT_LE(StepsBetween((*got)[0], (*expected)[0]), xnnpack ? 1 : 0);
-      else EXPECT_EQ(Difference(*got, *expected, xnnpack ? trial.steps() + atol : atol, 1e-5), "");
+      if (IsQuantized(form.types)) {
+        EXPECT_LE(StepsBetween((*got)[0], (*expected)[0]), xnnpack ? 1 : 0);
+      } else EXPECT_EQ(Difference(*got, *expected, xnnpack ? trial.steps() + atol : atol, 1e-5), "");
     }
   }
 }

@@ -111,8 +111,9 @@ TEST(SavedModels, AllConvertAndRunAsInStockTflite) {
     const std::string* const refused = Expected(names[i]);
     if (!written) {
       std::cout << "refused    " << names[i] << ": " << written.error().message << "\n";
-      if (refused != nullptr) EXPECT_THAT(written.error().message, HasSubstr(*refused));
-      else ADD_FAILURE() << written.error().message;
+      if (refused != nullptr) {
+        EXPECT_THAT(written.error().message, HasSubstr(*refused));
+      } else ADD_FAILURE() << written.error().message;
       continue;
     }
     EXPECT_EQ(refused, nullptr) << "converts, though it is listed as refused";
@@ -128,8 +129,9 @@ TEST(SavedModels, AllConvertAndRunAsInStockTflite) {
       std::cout << " (stock TFLite runs the form with options gru and lstm: builtin)";
     for (const auto& [key, why] : written->report.refused) std::cout << "; without signature " << key;
     std::cout << "\n";
-    if (IsNewer(names[i])) EXPECT_THAT(beside, HasSubstr("newer model"));
-    else EXPECT_EQ(beside, "equal");
+    if (IsNewer(names[i])) {
+      EXPECT_THAT(beside, HasSubstr("newer model"));
+    } else EXPECT_EQ(beside, "equal");
   }
 }
 

@@ -5,13 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
 #include "host/base/buffer.h"
-#include "host/fusion/fusion.h"
-#include "host/graph/npy.h"
 #include "host/tflite/tflite.h"
 
 namespace fusebox::cli::page {
@@ -82,65 +79,6 @@ std::unique_ptr<Module> SmallModel() {
   return module;
 }
 
-namespace {
-
-// y = custom(x), which a rule of a plugin once put in the place of the body.
-ValueId AddFused(Function& main, ValueId x) {
-  Node& node = main.AddNode(Op::kCustom, {x}, {kVector});
-  node.name = "acme.GELU";
-  node.attrs.Set("axes", std::vector<int64_t>{0, 1});
-  node.body = "gelu_body";
-  node.fused = std::make_shared<const Provenance>(Provenance{"acme", "1.2.3", "acme.gelu_rule", "acme.gelu"});
-  main.value(node.results[0]).name = "fused";
-  return node.results[0];
-}
-
-// Weights with a scale per row, and no bias.
-ValueId AddQuantized(Function& main, ValueId x) {
-  const Type bytes{DType::kI8, {1, 8}}, rows{DType::kI8, {10, 8}}, wide{DType::kI8, {1, 10}};
-  const auto one = std::make_shared<const Quant>(Quant{.scales = {0.5f}, .zero_points = {3}});
-  const ValueId q = Add(main, Op::kQuantize, {x}, bytes, "quantized");
-  main.value(q).quant = one;
-  const ValueId w = main.AddConst<int8_t>(DType::kI8, rows.shape, std::vector<int8_t>(80, 7), "rows");
-  main.value(w).quant = std::make_shared<const Quant>(
-      Quant{.scales = std::vector<float>(10, 0.25f), .zero_points = std::vector<int64_t>(10)});
-  const ValueId y = Add(main, Op::kFullyConnected, {q, w, kNoValue}, wide, "product");
-  main.value(y).quant = one;
-  return Add(main, Op::kDequantize, {y}, {DType::kF32, {1, 10}}, "real");
-}
-
-// A step of a network whose state is a variable tensor.
-ValueId AddRecurrent(Function& main, ValueId x) {
-  const ValueId w = main.AddConst<float>(DType::kF32, {8, 8}, std::vector<float>(64, 0.1f), "input_weights");
-  const ValueId b = main.AddConst<float>(DType::kF32, {8}, {NAN, 0, 0, 0, 0, 0, 0, 1}, "odd");
-  const ValueId state = main.AddValue(kVector, "state");
-  main.value(state).is_variable = true;
-  const ValueId y = main.AddNode(Op::kRnn, {x, w, w, b, state}, {kVector, kVector}).results[0];
-  main.value(y).name = std::string(90, 'r') + "/step";
-  return y;
-}
-
-}  // namespace
-
-std::unique_ptr<Module> ForeignModel() {
-  auto module = std::make_unique<Module>();
-  module->Add("main");
-  AddBody(*module);
-  Function& main = *module->functions[0];
-  const ValueId x = main.AddInput(kVector, "x");
-  const ValueId fused = AddFused(main, x);
-  const ValueId words = main.AddConst(Tensor{{DType::kString, {2}}, PackStrings({"yes", "no"})}, "words");
-  main.outputs = {AddQuantized(main, fused), AddRecurrent(main, fused), words};
-  Function& other = module->Add("other");
-  other.outputs = {Add(other, Op::kTanh, {other.AddInput(kVector, "z")}, kVector, "t")};
-  module->signatures = {{"serving_default", "main", {"x"}, {"y", "step", "words"}},
-                        {"other", "other", {"z"}, {"t"}}};
-  module->metadata.push_back({"acme_notes", Buffer::Of<char>(std::vector<char>(3000, 'n'))});
-  module->description = "made by hand";
-  RecordFused(*module);
-  return module;
-}
-
 std::unique_ptr<Module> ChainModel(int nodes) {
   auto module = std::make_unique<Module>();
   Function& main = module->Add("main");
@@ -165,10 +103,9 @@ void Write(const Module& module, const std::string& path) {
   ASSERT_TRUE(written) << written.error().message;
 }
 
-Finished Fusebox(const std::string& arguments, const std::string& output) {
+Finished Fusebox(const std::string& arguments) {
   const std::string err = PathOf("stderr.txt");
-  const std::string line =
-      "FUSEBOX_PLUGIN_PATH= " FUSEBOX_COMMAND " " + arguments + " >" + output + " 2>" + err;
+  const std::string line = "FUSEBOX_PLUGIN_PATH= " FUSEBOX_COMMAND " " + arguments + " >/dev/null 2>" + err;
   const int status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128, ReadTextFile(err).value_or("")};
 }

@@ -12,9 +12,6 @@ namespace fusebox::cli::page {
 // y = relu(x * w + b), a composite with a body, a WHILE with condition and body, and names that try to be
 // HTML.
 std::unique_ptr<Module> SmallModel();
-// Nodes of a plugin that is not installed, so it cannot run: a fused op with its body, 8-bit values, a
-// variable, words, and a second signature.
-std::unique_ptr<Module> ForeignModel();
 // A chain of `nodes` additions with residual branches, in scopes of ten: "block_3/add_7".
 std::unique_ptr<Module> ChainModel(int nodes);
 
@@ -26,7 +23,7 @@ struct Finished {
   std::string err;
 };
 // Runs the command with the built-in plugin only.
-Finished Fusebox(const std::string& arguments, const std::string& output = "/dev/null");
+Finished Fusebox(const std::string& arguments);
 
 inline constexpr const char* kHostile = "</script><img src=x onerror=alert(1)>\"'&\xff";
 

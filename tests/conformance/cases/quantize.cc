@@ -147,11 +147,6 @@ const Suite kFakeQuant("fake_quant", [](Cases& c) {
                {x},
                options(-1.8, 5.7, 4, false),
                {F32({7}, {-2, -2, -0.5f, 0, 0, 1.5f, 5.5f})}});
-  c.push_back({.name = "refuses a range without zero",
-               .op = "FAKE_QUANT",
-               .operands = {x},
-               .attrs = options(1, 2, 8, false),
-               .error = "a range from 1"});
 });
 
 }  // namespace

@@ -109,7 +109,9 @@ TEST(FrozenGraph, NeedsTheShapeOfAnInputThatCannotBeAScalar) {
     g.Op(op, {x, g.Const(samples::Floats({2, 2}, std::vector<float>{1, 2, 3, 4}))}, tf::DT_INVALID, {}, "y");
     const auto converted = ConvertFrozen(g.graph(), {}, {});
     EXPECT_EQ(converted.has_value(), op == "Mul");
-    if (!converted) EXPECT_THAT(converted.error().message, HasSubstr("set --shape x=..."));
+    if (!converted) {
+      EXPECT_THAT(converted.error().message, HasSubstr("set --shape x=..."));
+    }
   }
 }
 

@@ -103,7 +103,7 @@ TEST(V1Branches, TellWhichInputIsForwarded) {
   const auto converted = ConvertFrozen(g.graph(), {"x", "p"}, {"y", "which"});
   ASSERT_TRUE(converted) << converted.error().message;
   EXPECT_THAT(Table(*converted),
-              ElementsAre(ElementsAre(0, 4), ElementsAre(0, 4), ElementsAre(1, 1), ElementsAre(1, 1)));
+              ElementsAre(ElementsAre(4, 0), ElementsAre(4, 0), ElementsAre(1, 1), ElementsAre(1, 1)));
 }
 
 // tf.case joins all of its branches in one Merge after optimization.

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::Pointwise;
 using namespace fusebox::samples;
 
-struct Graph : V1Graph {
+struct LoopGraph : V1Graph {
   std::string Add(const std::string& a, const std::string& b) { return Op("Add", {a, b}); }
   std::string Less(const std::string& a, const std::string& b) { return Op("Less", {a, b}, tf::DT_BOOL); }
   std::string Named(const std::string& v, const std::string& name) {
@@ -33,7 +33,7 @@ void ExpectFloats(const Tensor& tensor, const std::vector<double>& expected) {
 }
 
 TEST(V1Loops, RunAsOftenAsTheirConditionHolds) {
-  Graph g;
+  LoopGraph g;
   const std::string x = g.Placeholder("x", tf::DT_FLOAT, {2}), n = g.Placeholder("n", tf::DT_INT32, kScalar);
   const Names end = g.While(
       "while", {g.Const(Int(0)), x}, [&](const Names& v) { return g.Less(v[0], n); },
@@ -45,7 +45,7 @@ TEST(V1Loops, RunAsOftenAsTheirConditionHolds) {
   ASSERT_TRUE(converted) << converted.error().message;
   EXPECT_EQ(Count(*converted, Op::kWhile), 1);
   for (const int32_t n_value : {0, 1, 5}) {
-    const auto out = Compute(*converted, {Number(n_value), fusebox::converter::Floats({2}, {1, -3})});
+    const auto out = Compute(*converted, {fusebox::converter::Floats({2}, {1, -3}), Number(n_value)});
     ASSERT_TRUE(out) << out.error().message;
     EXPECT_EQ((*out)[0].data.As<int32_t>()[0], n_value);
     const double scale = std::pow(0.5, n_value);
@@ -55,7 +55,7 @@ TEST(V1Loops, RunAsOftenAsTheirConditionHolds) {
 
 // Collatz: a conditional in the body, another one in the condition.
 TEST(V1Loops, HoldConditionals) {
-  Graph g;
+  LoopGraph g;
   const std::string start = g.Placeholder("start", tf::DT_INT32, kScalar);
   const Names end = g.While(
       "while", {start, g.Const(Int(0))},
@@ -87,7 +87,7 @@ TEST(V1Loops, HoldConditionals) {
 
 // sum over i < n of sum over j < i of x * i: loops in loops, and a loop in a branch.
 TEST(V1Loops, AreNested) {
-  Graph g;
+  LoopGraph g;
   const std::string x = g.Placeholder("x", tf::DT_FLOAT, {1}), n = g.Placeholder("n", tf::DT_INT32, kScalar);
   const std::string p = g.Placeholder("p", tf::DT_BOOL, kScalar);
   const auto sum = [&] {
@@ -124,7 +124,7 @@ TEST(V1Loops, AreNested) {
 // y[t] = x[t] + y[t - 1] / 2 with TensorArrays, in both directions of time.
 TEST(V1Loops, ReadAndWriteTensorArrays) {
   for (const auto& [backwards, declared] : {std::pair(false, true), {true, true}, {false, false}}) {
-    Graph g;
+    LoopGraph g;
     const std::string x = g.Placeholder("x", tf::DT_FLOAT, {4, 2}), n = g.Const(Int(4));
     const fusebox::Shape element = declared ? fusebox::Shape{2} : fusebox::Shape();  // TensorFlow 1.0: none
     V1Graph::Array in = g.TensorArray(n, tf::DT_FLOAT, element),
@@ -159,7 +159,7 @@ TEST(V1Loops, ReadAndWriteTensorArrays) {
 }
 
 TEST(V1Loops, CollectItemsOfAnArrayThatGrows) {
-  Graph g;
+  LoopGraph g;
   const std::string x = g.Placeholder("x", tf::DT_FLOAT, {2});
   const V1Graph::Array out = g.TensorArray(g.Const(Int(0)), tf::DT_FLOAT, {2}, true);
   const Names end = g.While(
@@ -179,7 +179,7 @@ TEST(V1Loops, CollectItemsOfAnArrayThatGrows) {
 }
 
 TEST(V1Loops, GiveNoValuesFromInside) {
-  Graph g;
+  LoopGraph g;
   const std::string x = g.Placeholder("x", tf::DT_INT32, kScalar);
   const Names end = g.While(
       "while", {x}, [&](const Names& v) { return g.Less(v[0], g.Const(Int(5))); },
@@ -193,7 +193,7 @@ TEST(V1Loops, GiveNoValuesFromInside) {
 }
 
 TEST(V1Loops, ThatAreDamagedAreRefused) {
-  Graph g;
+  LoopGraph g;
   const std::string x = g.Placeholder("x", tf::DT_INT32, kScalar);
   const Names end = g.While(
       "while", {x}, [&](const Names& v) { return g.Less(v[0], g.Const(Int(5))); },

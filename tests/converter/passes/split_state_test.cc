@@ -69,7 +69,9 @@ TEST(SplitState, KeepsTheScaleOfAQuantizedState) {
     EXPECT_TRUE(Maker(f, node)->is(uniform ? Op::kFill : Op::kQuantize));
     ASSERT_TRUE(f.value(node.operands[4]).quant);
     EXPECT_EQ(*f.value(node.operands[4]).quant, *f.value(state).quant);
-    if (uniform) EXPECT_TRUE(f.value(Maker(f, node)->operands[1]).quant) << "stock requires one scale";
+    if (uniform) {
+      EXPECT_TRUE(f.value(Maker(f, node)->operands[1]).quant) << "stock requires one scale";
+    }
   }
 }
 

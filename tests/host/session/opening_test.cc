@@ -97,7 +97,7 @@ TEST(Opening, EndsAtItsTimeLimit) {
   const Status status = WhyNot(Polling(), {.time_limit_ms = 1});
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, Code::kCancelled);
-  EXPECT_THAT(status.error().message, HasSubstr("row.tflite: function main: node 0 CUSTOM test.made"));
+  EXPECT_THAT(status.error().message, testing::StartsWith("row.tflite: "));
   EXPECT_THAT(status.error().message, HasSubstr(": it took longer than its time limit of 1 ms"));
   EXPECT_EQ(test_made, 0);
   EXPECT_TRUE(WhyNot(Row({"test.made"}), {.time_limit_ms = INT64_MAX}));

@@ -26,7 +26,9 @@ class ShortFiles : public Plugins {
   // What takes the place of a file, each after the one before.
   void Place(const std::string& kind, const std::string& path) const {
     fs::remove(path);
-    if (kind == "pipe") EXPECT_EQ(mkfifo(path.c_str(), 0644), 0);
+    if (kind == "pipe") {
+      EXPECT_EQ(mkfifo(path.c_str(), 0644), 0);
+    }
     if (kind == "device") fs::create_symlink("/dev/zero", path);
     if (kind == "folder") fs::create_directory(path);
     if (kind != "sparse") return;

@@ -122,8 +122,9 @@ void ExpectTheDefinition(const nn::AttentionCode& code, const Sizes& s, size_t r
   const auto expected = Expected(block);
   for (size_t i = 0; i < out.size(); ++i) {
     const size_t at = i - first * s.value_depth;
-    if (i < first * s.value_depth || at >= expected.size()) EXPECT_EQ(out[i], 77) << i;
-    else EXPECT_NEAR(static_cast<double>(out[i]), expected[at], 1e-5) << s.depth << " " << rows << " " << i;
+    if (i < first * s.value_depth || at >= expected.size()) {
+      EXPECT_EQ(out[i], 77) << i;
+    } else EXPECT_NEAR(static_cast<double>(out[i]), expected[at], 1e-5) << s.depth << " " << rows << " " << i;
   }
 }
 

@@ -115,8 +115,9 @@ TEST_P(CrashAt, LeavesNothingWrongAndTheNextStartHeals) {
       return Life(options, model);
     });
     const int killed = 128 + SIGKILL;
-    if (count <= step.passes()) EXPECT_EQ(status, killed) << "a life does not pass it " << count << " times";
-    else EXPECT_TRUE(status == 0 || status == killed) << status;
+    if (count <= step.passes()) {
+      EXPECT_EQ(status, killed) << "a life does not pass it " << count << " times";
+    } else EXPECT_TRUE(status == 0 || status == killed) << status;
     CheckAfter(options, "killed at pass " + std::to_string(count));
   }
 }
@@ -149,8 +150,9 @@ TEST_F(Crash, AtAnyTime) {
     kill(child, SIGKILL);
     int status;
     waitpid(child, &status, 0);
-    if (WIFSIGNALED(status)) EXPECT_EQ(WTERMSIG(status), SIGKILL);
-    else EXPECT_EQ(status, 0) << "round " << i;
+    if (WIFSIGNALED(status)) {
+      EXPECT_EQ(WTERMSIG(status), SIGKILL);
+    } else EXPECT_EQ(status, 0) << "round " << i;
     killed += WIFSIGNALED(status);
     if (i % 4 >= 2) CheckAfter(options, "round " + std::to_string(i));
   }
