@@ -14,7 +14,7 @@ enum class Then { kRecover, kKeepFailing };
 void Arm(uint64_t fail, Then then = Then::kRecover);
 // Stops counting. Returns the number of allocations.
 uint64_t Disarm();
-// Whether one has failed since Arm.
+// Returns whether an allocation has failed since Arm.
 bool Failed();
 // Blocks of operator new of this thread that are not freed.
 int64_t Living();

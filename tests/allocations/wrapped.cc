@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the linker calls in place of malloc and so on (--wrap).
+// Replacements of malloc and the other functions that the linker wraps (--wrap).
 #include <sys/mman.h>
 
 #include <cerrno>

@@ -52,7 +52,7 @@ const std::vector<Judged>& Ops() {
       {"REDUCE_PROD", {{"u8", "stock has no such product"}}},
       {"RESHAPE", {{"absent operand", "stock crashes"}, {"shape in i64", "TFLite 2.9 takes i32"}}},
       {"SCATTER_ND", {{"rows", "stock takes i32"}}},
-      {"SKIP_GRAM"},
+      {"SKIP_GRAM", {{"nearly all words", "stock tries 2^40 ways"}}},
       {"SLICE"},
       {"SPARSE_TO_DENSE",
        {{"places in a matrix, one value", "stock wants one for each place"},

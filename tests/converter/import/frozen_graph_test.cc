@@ -101,7 +101,7 @@ TEST(FrozenGraph, KeepsTheOrderOfItsInputsAndOutputs) {
   EXPECT_THAT(sorted->module->signatures[0].output_names, ElementsAre("boxes", "scores"));
 }
 
-// TFLite takes an unknown rank for that of a scalar, which a matrix product does not accept.
+// TFLite reads an unknown rank as a scalar, which a matrix product does not accept.
 TEST(FrozenGraph, NeedsTheShapeOfAnInputThatCannotBeAScalar) {
   for (const std::string op : {"MatMul", "Mul"}) {
     V1Graph g;

@@ -97,7 +97,7 @@ TEST(MemoryLimit, CountsAllMemoryOfTheSession) {
   for (int i = 0; i < 20; ++i) EXPECT_TRUE((*enough)->Run());
 }
 
-// What does not fit is found before any memory is touched, and has a name.
+// Planning names the tensor that does not fit before any memory is touched.
 TEST(MemoryLimit, PreparingReservesWhatARunNeeds) {
   const auto model = Doubled({400, 256});  // 400 KiB each
   const auto prepared = [&](size_t limit) {
@@ -119,7 +119,7 @@ TEST(MemoryLimit, DoesNotCountBoundMemory) {
   EXPECT_FALSE((*session)->Prepare());
   ASSERT_TRUE((*session)->BindInput(0, memory));
   EXPECT_TRUE((*session)->Run());
-  EXPECT_FALSE((*session)->BindInput(0, {}));  // memory of its own
+  EXPECT_FALSE((*session)->BindInput(0, {}));  // the session needs memory again
 }
 
 TEST(MemoryLimit, TheDefaultIsOfAllSessionsTogether) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What opening a model checks before a kernel is initialized, and what ends it early.
+// Tests the checks before a kernel is initialized, and the limits that end opening early.
 #include <gmock/gmock.h>
 
 #include "tests/host/session/fixture.h"

@@ -23,7 +23,7 @@ class ShortFiles : public Plugins {
     fs::create_directories(Root() + "/config/fusebox");
   }
   std::string Policy() const { return Root() + "/config/fusebox/policy.json"; }
-  // What takes the place of a file, each after the one before.
+  // Replaces a file by a pipe, a device, a folder or a sparse file.
   void Place(const std::string& kind, const std::string& path) const {
     fs::remove(path);
     if (kind == "pipe") {

@@ -112,7 +112,7 @@ TEST(Mfcc, IsTheCosineTransformOfLogarithmsUnderTriangles) {
       std::vector<double> logs;
       for (int64_t filter = 0; filter < f.filters; ++filter) {
         double sum = 0;
-        // The first bin is the nearest one above the lower limit, and never that of 0 Hz.
+        // The first bin is the nearest one above the lower limit, and never the bin of 0 Hz.
         for (auto i = static_cast<int64_t>(1.5 + static_cast<double>(f.low) / bin);
              static_cast<double>(i) * bin <= static_cast<double>(f.high); ++i) {
           const double mel = Mel(static_cast<double>(i) * bin);
