@@ -11,10 +11,11 @@ namespace {
 
 constexpr size_t kMostForms = 8;  // of a partition; more sizes that it cannot leave open run on kernels
 
+// An unknown dim is not 0: most delegates cannot compute empty values, and reject them where they are declared.
 bool Fits(const Shape& shape, const Shape& declared) {
   if (!declared.ranked() || !shape.ranked()) return true;
   return std::ranges::equal(shape.dims(), declared.dims(),
-                            [](int64_t is, int64_t d) { return d < 0 || d == is; });
+                            [](int64_t is, int64_t d) { return d < 0 ? is != 0 : d == is; });
 }
 
 bool Fits(const std::vector<Shape>& shapes, const Function& function) {
@@ -23,7 +24,8 @@ bool Fits(const std::vector<Shape>& shapes, const Function& function) {
   return true;
 }
 
-// Returns the function with other dims. `open`: dims that differ become unknown, else the dims of `shapes`.
+// Returns the function with other dims. `open`: dims that differ become unknown unless they are 0, else the dims of
+// `shapes`.
 std::unique_ptr<Function> WithDims(const Function& function, const std::vector<Shape>& shapes, bool open) {
   auto out = Clone(function, function.name);
   for (ValueId id = 0; id < out->value_count(); ++id) {
@@ -36,7 +38,7 @@ std::unique_ptr<Function> WithDims(const Function& function, const std::vector<S
       declared = Shape();
     } else {
       for (size_t i = 0; i < declared.dims().size(); ++i)
-        if (declared.dims()[i] != shape.dims()[i]) declared.dims()[i] = -1;
+        if (declared.dims()[i] != shape.dims()[i]) declared.dims()[i] = shape.dims()[i] == 0 ? 0 : -1;
     }
   }
   return out;

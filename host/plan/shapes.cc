@@ -32,6 +32,10 @@ bool Fits(const fbx_tensor& tensor, const Shape& declared) {
                     [](int64_t d, int64_t is) { return d < 0 || d == is; });
 }
 
+bool IsEmpty(const fbx_tensor& tensor) {
+  return std::any_of(tensor.dims, tensor.dims + std::max(tensor.rank, 0), [](int64_t d) { return d == 0; });
+}
+
 // Cache of output types, or the error, per function and input types. Nested branches may call one function
 // many times, which would take exponential time.
 struct Answers {
@@ -241,6 +245,8 @@ class NodeShaper {
     View view(callee);
     for (size_t i = 0; i < inputs.size(); ++i) view.SetType(function.inputs[i], inputs[i]);
     CheckDeclared(function, function.inputs, view);
+    const bool has_empty_input =
+        std::ranges::any_of(function.inputs, [&](ValueId id) { return IsEmpty(view.tensor(id)); });
     NodeShapes shapes;
     for (size_t i = 0; i < function.nodes.size(); ++i) {
       FUSEBOX_TRY(NodeShaper(callee, i, view, context_, depth_ + 1, answers_, shapes)
@@ -250,7 +256,7 @@ class NodeShaper {
       if (shapes.kind == NodeShapes::kDynamic || shapes.kind == NodeShapes::kNeedsValue)
         return AfterUnknown(callee, view, i);
       Note(*function.nodes[i], shapes, view);
-      CheckDeclared(function, function.nodes[i]->results, view);
+      CheckDeclared(function, function.nodes[i]->results, view, !has_empty_input);
     }
     if (unit_.part >= 0) ReserveInside(callee, view);
     for (ValueId id = 0; found_.misfit && id < function.value_count(); ++id)
@@ -274,10 +280,17 @@ class NodeShaper {
                 [&] { context_.inside->Reserve(Arrange(requests)); });
   }
 
-  void CheckDeclared(const Function& function, std::span<const ValueId> ids, View& view) {
+  // `unexpected_if_empty`: a delegate cannot see that a value inside of its partition is empty.
+  void CheckDeclared(const Function& function, std::span<const ValueId> ids, View& view,
+                     bool unexpected_if_empty = false) {
     if (unit_.part < 0) return;
     for (const ValueId id : ids) {
-      if (id == kNoValue || found_.misfit || Fits(view.tensor(id), function.value(id).type.shape)) continue;
+      if (id == kNoValue || found_.misfit) continue;
+      const fbx_tensor& tensor = view.tensor(id);
+      const Shape& declared = function.value(id).type.shape;
+      if (Fits(tensor, declared) &&
+          !(unexpected_if_empty && IsEmpty(tensor) && declared.element_count() != 0))
+        continue;
       found_.misfit.what = fmt::format("value '{}' is declared {}, but is {}", function.value(id).name,
                                        ToString(function.value(id).type), ToString(TypeOf(view.tensor(id))));
     }

@@ -72,6 +72,45 @@ std::unique_ptr<Module> Classifier() {
   return net.Take({net.Add(Op::kFullyConnected, {mean, weights, kNoValue}, DType::kF32, {1, 5})});
 }
 
+// The mean over what a filter of 3 x 3 leaves of an image.
+std::unique_ptr<Module> MeanOfWindows(int64_t height, int64_t inner) {
+  Net net;
+  const ValueId x = net.Input(DType::kF32, {1, height, 6, 3});
+  const ValueId filter = net.Const<float>(DType::kF32, {4, 3, 3, 3}, Noise<float>(108, 3, -1, 1));
+  const ValueId image = net.Add(Op::kConv2D, {x, filter, kNoValue}, DType::kF32, {1, inner, 4, 4},
+                                Options("padding", "VALID", "stride_h", 1, "stride_w", 1));
+  const ValueId axes = net.Const<int32_t>(DType::kI32, {2}, {1, 2});
+  return net.Take({net.Add(Op::kMean, {image, axes}, DType::kF32, {1, 4}, Options("keep_dims", false))});
+}
+
+// XNNPACK computes a row where the image has fewer rows than the filter, from memory behind the image.
+TEST(Resized, ImagesBelowTheSizeOfAFilterRunOnKernels) {
+  for (const bool open : {true, false}) {
+    const Both both = Open([&] { return open ? MeanOfWindows(-1, -1) : MeanOfWindows(8, 6); });
+    for (const int64_t height : {8, 2, 9, 2, 8}) {
+      SCOPED_TRACE(height);
+      const std::vector<int64_t> dims = {1, height, 6, 3};
+      ASSERT_TRUE(ResizeBoth(both, Shape(dims)));
+      const double apart = Apart(both, dims);
+      if (height > 2) {
+        EXPECT_LT(apart, 1e-5);
+        EXPECT_TRUE(Who(*both.by_xnnpack).starts_with("xnnpack"));
+      } else {
+        for (const Session* session : {both.by_xnnpack.get(), both.by_kernels.get()})
+          EXPECT_TRUE(std::isnan(session->output(0)->data.As<float>()[0]));
+      }
+    }
+  }
+}
+
+// A file may declare sizes that its ops do not give.
+TEST(Resized, ADeclaredSizeDoesNotHideAnEmptyValue) {
+  const Both both = Open([] { return MeanOfWindows(2, 6); });
+  const std::vector<int64_t> dims = {1, 2, 6, 3};
+  Apart(both, dims);
+  EXPECT_TRUE(std::isnan(both.by_xnnpack->output(0)->data.As<float>()[0]));
+}
+
 TEST(Resized, InputsThatTheModelFixesStayWithXnnpack) {
   const Both both = Open(Classifier);
   for (const auto& dims : std::vector<std::vector<int64_t>>{
