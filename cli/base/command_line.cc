@@ -125,10 +125,24 @@ int Parse(int argc, char** argv, const std::function<void(CLI::App& root, Action
   return Perform(action);
 }
 
+// An allocation may also fail where no exception can leave: in a destructor of the JSON library.
+[[noreturn]] void EndWithoutMemory() {
+  try {
+    if (std::current_exception()) throw;
+  } catch (const std::bad_alloc&) {
+    std::fputs("fusebox: out of memory\n", stderr);
+    std::_Exit(static_cast<int>(Exit::kBadInput));
+  } catch (...) {
+    std::abort();
+  }
+  std::abort();
+}
+
 }  // namespace
 
 int RunCommandLine(int argc, char** argv, const std::function<void(CLI::App& root, Action& action)>& add) {
   ReportPluginCrashes();
+  std::set_terminate(EndWithoutMemory);
   std::signal(SIGXFSZ, SIG_IGN);  // writing beyond `ulimit -f` then fails with EFBIG
   try {
     return Parse(argc, argv, add);

@@ -128,14 +128,19 @@ void Count(const Ballot& ballot, int number, std::string_view name, std::vector<
 
 }  // namespace
 
-std::vector<Answer> Claim(const Module& module, const Function& function, Instances delegates,
-                          HostCalls& calls, std::vector<std::string>& notices) {
+std::vector<Answer> Claim(const Module& module, const Function& function,
+                          std::span<const std::string> refused, Instances delegates, HostCalls& calls,
+                          std::vector<std::string>& notices) {
   std::vector<Answer> answers(function.nodes.size());
   std::vector<bool> shape(static_cast<size_t>(function.value_count())), free(function.nodes.size());
   for (size_t i = 0; i < function.nodes.size(); ++i) {
     const char* kept = WhyKept(function, *function.nodes[i], shape);
     free[i] = kept == nullptr;
     if (kept != nullptr) answers[i].why = fmt::format("not offered to delegates: {}", kept);
+    if (kept != nullptr || refused[i].empty()) continue;
+    free[i] = false;
+    answers[i].why =
+        fmt::format("not offered to delegates: its kernel rejects what the file declares: {}", refused[i]);
   }
   if (std::find(free.begin(), free.end(), true) == free.end()) return answers;
   const GraphView view(module, function);

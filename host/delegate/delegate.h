@@ -42,9 +42,9 @@ struct Answer {
   std::string why;     // reasons of the delegates that declined
 };
 // Queries the delegates in order. A node that one claims is not offered to the next. One answer per node.
-// Appends errors of delegates to `notices`.
-std::vector<Answer> Claim(const Module&, const Function&, Instances, HostCalls&,
-                          std::vector<std::string>& notices);
+// Appends errors of delegates to `notices`. `refused`: by node, why it is not offered to any (Settle).
+std::vector<Answer> Claim(const Module&, const Function&, std::span<const std::string> refused, Instances,
+                          HostCalls&, std::vector<std::string>& notices);
 
 // An execution order and its partitions.
 struct Schedule {

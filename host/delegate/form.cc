@@ -11,7 +11,8 @@ namespace {
 
 constexpr size_t kMostForms = 8;  // of a partition; more sizes that it cannot leave open run on kernels
 
-// An unknown dim is not 0: most delegates cannot compute empty values, and reject them where they are declared.
+// An unknown dim is not 0: most delegates cannot compute empty values, and reject them where they are
+// declared.
 bool Fits(const Shape& shape, const Shape& declared) {
   if (!declared.ranked() || !shape.ranked()) return true;
   return std::ranges::equal(shape.dims(), declared.dims(),
@@ -24,8 +25,8 @@ bool Fits(const std::vector<Shape>& shapes, const Function& function) {
   return true;
 }
 
-// Returns the function with other dims. `open`: dims that differ become unknown unless they are 0, else the dims of
-// `shapes`.
+// Returns the function with other dims. `open`: dims that differ become unknown unless they are 0, else the
+// dims of `shapes`.
 std::unique_ptr<Function> WithDims(const Function& function, const std::vector<Shape>& shapes, bool open) {
   auto out = Clone(function, function.name);
   for (ValueId id = 0; id < out->value_count(); ++id) {

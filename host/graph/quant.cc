@@ -38,15 +38,17 @@ Status VerifyQuant(const Value& value, bool all) {
     if (const int64_t zero = quant.zero_points[i]; !Holds(value.type.dtype, zero))
       return Refuse("the zero point " + std::to_string(zero) + ", which " +
                     std::string(Name(value.type.dtype)) + " cannot hold");
-  if (quant.block_size > 0 || quant.scales.size() <= 1 || !value.type.shape.ranked()) return {};
-  if (quant.axis < 0 || quant.axis >= value.type.shape.rank()) {
-    return Invalid("is quantized along dimension " + std::to_string(quant.axis) + " of " +
-                   ToString(value.type));
-  }
-  const int64_t dim = value.type.shape[static_cast<size_t>(quant.axis)];
+  return VerifyAxis(quant, value.type);
+}
+
+Status VerifyAxis(const Quant& quant, const Type& type) {
+  if (quant.block_size > 0 || quant.scales.size() <= 1 || !type.shape.ranked()) return {};
+  if (quant.axis < 0 || quant.axis >= type.shape.rank())
+    return Invalid("is quantized along dimension " + std::to_string(quant.axis) + " of " + ToString(type));
+  const int64_t dim = type.shape[static_cast<size_t>(quant.axis)];
   if (dim >= 0 && static_cast<size_t>(dim) != quant.scales.size()) {
     return Invalid("has " + std::to_string(quant.scales.size()) + " scales, but dimension " +
-                   std::to_string(quant.axis) + " of " + ToString(value.type));
+                   std::to_string(quant.axis) + " of " + ToString(type));
   }
   return {};
 }

@@ -77,6 +77,8 @@ bool HasOneResult(Op op) {
          op == Op::kHashtableFind || op == Op::kHashtableSize;
 }
 
+bool IsHandle(const Node& node) { return node.is(Op::kVarHandle) || node.is(Op::kHashtable); }
+
 // Number of results before the states of an op with state; kernels write the states after them. Nothing for
 // other ops.
 std::optional<size_t> ResultsBeforeStates(const Node& node) {
@@ -229,6 +231,9 @@ class Verifier {
       if (definer != kNobody) return Invalid(ResultPlace(i) + ": " + ValueText(id) + " is defined twice");
       if (function_->value(id).is_const())
         return Invalid(ResultPlace(i) + ": " + ValueText(id) + " is a constant");
+      if (IsHandle(node) && function_->value(id).type.dtype != DType::kResource)
+        return Invalid(ResultPlace(i) + ": " + ValueText(id) + " is " + ToString(function_->value(id).type) +
+                       ", expected a resource");
       definer = index + 1;
     }
     return FinalStates(node, proper);

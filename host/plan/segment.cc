@@ -148,6 +148,10 @@ class SegmentPlanner {
       }
       PlaceResult(step, index, r, type, *size);
     }
+    if (ComputesNothing(index, step)) {
+      segment_->steps.pop_back();
+      return;
+    }
     step.once = step.once && !step.dynamic;
     // A delegate needs to know sizes.
     if (step.dynamic || context_.delegates == nullptr || unit.part < 0) return;
@@ -162,6 +166,15 @@ class SegmentPlanner {
       return;
     step.part = unit.part;
     step.misfit = shapes.misfit;
+  }
+
+  // Returns true if all results are empty. A kernel could loop over billions of pixels without channels.
+  bool ComputesNothing(size_t index, const Step& step) const {
+    const Node& node = *function_.nodes[index];
+    return step.kernel != nullptr && !step.dynamic && code_.states[index].empty() && !node.results.empty() &&
+           Info(node.op).effects == Effects::kPure && std::ranges::all_of(node.results, [&](ValueId id) {
+             return id != kNoValue && view_.tensor(id).bytes == 0;
+           });
   }
 
   // State uses the memory of its operand; the first result of an in-place kernel may; all others get their

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "host/graph/quant.h"
 #include "host/plan/plan.h"
 
 namespace fusebox::plan {
@@ -97,6 +98,7 @@ class NodeShaper {
       found_.values.push_back(*std::move(known));
       return {};
     }
+    FUSEBOX_TRY(OperandScales());
     const auto& states = code_.states[index_];
     for (const StateUse& use : states) view_.SetType(use.to, TypeOf(view_.tensor(use.from)));
     HostCall& call = context_.calls.For(*unit_.kernel.plugin);
@@ -125,12 +127,28 @@ class NodeShaper {
   Status AsDeclared() const {
     for (size_t i = 0; i < found_.types.size() && i < node_.results.size(); ++i) {
       if (node_.results[i] == kNoValue) continue;
+      if (const Quant* const quant = ScalesOf(node_.results[i]))
+        FUSEBOX_TRY(VerifyAxis(*quant, found_.types[i]).At("result " + std::to_string(i)));
       const DType found = found_.types[i].dtype;
       const DType declared = code_.function->value(node_.results[i]).type.dtype;
       if (found == declared || found == DType::kNone || declared == DType::kNone) continue;
       return Invalid(
           fmt::format("result {} is declared {}, but infer returns {}", i, Name(declared), Name(found)));
     }
+    return {};
+  }
+
+  // Scales were checked against the shapes that the file declares.
+  const Quant* ScalesOf(ValueId id) const {
+    if (id == kNoValue || code_.function->value(id).is_const()) return nullptr;
+    const Quant* const quant = code_.function->value(id).quant.get();
+    return quant != nullptr && quant->scales.size() > 1 ? quant : nullptr;
+  }
+
+  Status OperandScales() const {
+    for (size_t i = 0; i < node_.operands.size(); ++i)
+      if (const Quant* const quant = ScalesOf(node_.operands[i]))
+        FUSEBOX_TRY(VerifyAxis(*quant, TypeOf(*abi_.operands[i])).At("operand " + std::to_string(i)));
     return {};
   }
 
@@ -327,6 +345,7 @@ class NodeShaper {
   Status OfVariable() {
     for (const ValueId id : node_.results)
       found_.types.push_back(id == kNoValue ? Type() : code_.function->value(id).type);
+    if (node_.is(Op::kVarHandle) || node_.is(Op::kHashtable)) found_.types[0].shape = Shape::Scalar();
     if (node_.is(Op::kHashtableFind)) found_.types[0].shape = TypeOf(*abi_.operands[1]).shape;
     return Classify();
   }

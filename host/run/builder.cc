@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "host/base/cancel.h"
+#include "host/eval/settle.h"
 #include "host/fusion/fusion.h"
 #include "host/run/profile.h"
 #include "host/run/run.h"
@@ -105,27 +106,27 @@ class ProgramBuilder {
   }
 
   // Offers the function to the delegates and outlines the claimed nodes.
-  std::unique_ptr<Program::Offered> Offer(const Function& function) {
+  std::unique_ptr<Program::Offered> Offer(const Function& declared) {
     if (program_.delegates_.empty()) return nullptr;
     const TraceSpan span("claim");
     auto offered = std::make_unique<Program::Offered>();
-    offered->function = &function;
-    offered->answers =
-        delegate::Claim(program_.module_, function, program_.delegates_, calls_, program_.notices_);
+    offered->function = &declared;
+    const Settled settled = Settle(*program_.registry_, calls_, declared);
+    const Function& function = settled.function != nullptr ? *settled.function : declared;
+    offered->answers = delegate::Claim(program_.module_, function, settled.refused, program_.delegates_,
+                                       calls_, program_.notices_);
     calls_.DropDiags();
     for (size_t i = 0; i < function.nodes.size(); ++i) {
       delegate::Answer& answer = offered->answers[i];
       if (answer.delegate < 0) continue;
       if (Status ok = program_.registry_->CheckOptions(*function.nodes[i]); !ok)
         answer = {.why = std::move(ok).error().message};
+      // Without a kernel, even a single node accepted with kJoin is worth a partition.
+      else if (answer.joins && !ChooseKernel(*program_.registry_, function, *function.nodes[i]))
+        answer.joins = false;
     }
     const auto claimed = [](const delegate::Answer& answer) { return answer.delegate >= 0; };
     if (std::none_of(offered->answers.begin(), offered->answers.end(), claimed)) return offered;
-    for (size_t i = 0; i < function.nodes.size(); ++i) {
-      // Without a kernel, even a single node accepted with kJoin is worth a partition.
-      if (offered->answers[i].joins && !ChooseKernel(*program_.registry_, function, *function.nodes[i]))
-        offered->answers[i].joins = false;
-    }
     const delegate::Schedule schedule = delegate::Partition(function, offered->answers);
     if (std::any_of(offered->answers.begin(), offered->answers.end(), claimed))
       offered->outlined = delegate::Outline(function, schedule, program_.delegates_, program_.parts_);

@@ -22,14 +22,7 @@ fbx_tensor EmptyTensor() {
   return tensor;
 }
 
-// A handle of unknown rank is not in the arena: its tensor points to the node's own.
-void StoreHandle(int64_t& handle, fbx_tensor& result) {
-  if (result.data == nullptr) {
-    result.data = &handle;
-    result.bytes = sizeof(handle);
-  }
-  std::memmove(result.data, &handle, sizeof(handle));
-}
+void StoreHandle(int64_t handle, fbx_tensor& result) { std::memcpy(result.data, &handle, sizeof(handle)); }
 
 }  // namespace
 

@@ -178,7 +178,7 @@ Status Frame::ReturnOutputs(std::span<const Out> outputs) {
     const Out& out = outputs[i];
     if (out.tensor == nullptr || returned_[i]) continue;
     const fbx_tensor& value = view_.tensor(function_.outputs[i]);
-    if (value.data == nullptr && value.bytes > 0) {
+    if (value.rank < 0 || (value.data == nullptr && value.bytes > 0)) {
       return Invalid(fmt::format("function {}: output {} is never computed", code_.name(), i));
     }
     if (out.memory != nullptr) {

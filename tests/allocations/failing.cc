@@ -3,12 +3,15 @@
 
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -32,6 +35,40 @@ bool IsForeign(const void* caller) {
   return file.find("libprotobuf") != file.npos || file.find("libabsl") != file.npos;
 }
 
+// The JSON library allocates in its destructor, which may not throw: addresses of that function's code.
+struct Code {
+  uintptr_t begin, end;
+};
+std::vector<Code>* json_destructors = nullptr;
+
+// Symbols of a program are only in its file.
+void FindJsonDestructors() {
+  json_destructors = new std::vector<Code>;
+  Dl_info self;
+  FILE* const symbols =
+      popen(("nm -SC --defined-only /proc/" + std::to_string(getpid()) + "/exe").c_str(), "r");
+  if (symbols == nullptr || dladdr(reinterpret_cast<void*>(&FindJsonDestructors), &self) == 0) return;
+  const auto base = reinterpret_cast<uintptr_t>(self.dli_fbase);
+  char line[4096];
+  while (std::fgets(line, sizeof line, symbols) != nullptr) {
+    uintptr_t begin = 0, size = 0;
+    if (std::strstr(line, "json_value::destroy(") != nullptr &&
+        std::sscanf(line, "%lx %lx", &begin, &size) == 2)
+      json_destructors->push_back({base + begin, base + begin + size});
+  }
+  pclose(symbols);
+}
+
+bool InJsonDestructor() {
+  void* frames[16];
+  const int found = json_destructors == nullptr ? 0 : backtrace(frames, 16);
+  return std::any_of(frames, frames + found, [](void* frame) {
+    const auto at = reinterpret_cast<uintptr_t>(frame);
+    return std::ranges::any_of(*json_destructors,
+                               [at](const Code& code) { return at > code.begin && at <= code.end; });
+  });
+}
+
 void NoteSite() {
   void* frames[24];
   const int found = backtrace(frames, std::min(24, site_depth + 3));
@@ -50,6 +87,7 @@ bool Fails(const void* caller) {
     ++count;
     if (sites != nullptr) NoteSite();
     fails = fail_at != 0 && (count == fail_at || (count > fail_at && then_what == Then::kKeepFailing));
+    fails = fails && !InJsonDestructor();
     failed = failed || fails;
   }
   armed = true;
@@ -59,6 +97,9 @@ bool Fails(const void* caller) {
 void Note(int64_t change) { living += change; }
 
 void Arm(uint64_t fail, Then then) {
+#ifdef FUSEBOX_HAS_SYMBOLS
+  if (json_destructors == nullptr) FindJsonDestructors();
+#endif
   count = 0;
   fail_at = fail;
   then_what = then;

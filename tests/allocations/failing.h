@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes allocations of this thread fail: operator new, and the malloc, calloc, posix_memalign and mmap of our
-// own objects. Allocations that other libraries make are left alone: most cannot survive their failure.
+// own objects. Allocations that other libraries make are left alone: most cannot survive their failure. So is
+// the stack that nlohmann::json allocates in its destructor.
 #pragma once
 
 #include <cstdint>

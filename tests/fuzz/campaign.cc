@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // campaign TARGET COUNT [SEED [FILE...]]: runs changed copies of a target's seeds, or of files, without Clang
-// and without a guide. A copy that is accepted becomes a seed. An input that ends the process or takes 10 s
+// and without a guide. COUNT 0: runs the files as they are. A copy that is accepted becomes a seed. An input that ends the process or takes 10 s
 // stays in the file campaign-TARGET-SEED.input of the working directory, one with an internal error in a file
 // beside it.
 #include <sys/mman.h>
@@ -24,25 +24,25 @@ constexpr size_t kMostBytes = 1 << 20, kMostSeeds = 1 << 15;
 // The current input, which outlives the process.
 class Kept {
  public:
-  explicit Kept(const std::string& path) : path_(path) {
-    std::FILE* const file = std::fopen(path.c_str(), "w+");
-    if (file == nullptr || ftruncate(fileno(file), kMostBytes) != 0) std::exit(2);
-    memory_ = static_cast<char*>(mmap(nullptr, kMostBytes, PROT_WRITE, MAP_SHARED, fileno(file), 0));
-    std::fclose(file);
+  explicit Kept(std::string path) : path_(std::move(path)), file_(std::fopen(path_.c_str(), "w+")) {
+    if (file_ == nullptr) std::exit(2);
+    memory_ = static_cast<char*>(mmap(nullptr, kMostBytes, PROT_WRITE, MAP_SHARED, fileno(file_), 0));
     if (memory_ == MAP_FAILED) std::exit(2);
   }
-  ~Kept() { std::remove(path_.c_str()); }
+  ~Kept() {
+    std::fclose(file_);
+    std::remove(path_.c_str());
+  }
   Kept(const Kept&) = delete;
   void Keep(const std::string& bytes) {
+    if (ftruncate(fileno(file_), static_cast<off_t>(bytes.size())) != 0) std::exit(2);
     std::memcpy(memory_, bytes.data(), bytes.size());
-    if (bytes.size() < last_) std::memset(memory_ + bytes.size(), 0, last_ - bytes.size());
-    last_ = bytes.size();
   }
 
  private:
   std::string path_;
+  std::FILE* file_;
   char* memory_ = nullptr;
-  size_t last_ = 0;
 };
 
 std::vector<std::string> SeedsOf(const Target& target) {
@@ -52,7 +52,17 @@ std::vector<std::string> SeedsOf(const Target& target) {
   return seeds;
 }
 
+int Replay(const Target& target, std::span<char*> files) {
+  for (const char* file : files) {
+    const std::string bytes = Contents(file);
+    const Status status = target.run(std::as_bytes(std::span(bytes)));
+    std::printf("%s: %s\n", file, status ? "accepted" : status.error().message.c_str());
+  }
+  return 0;
+}
+
 int Run(const Target& target, uint64_t count, uint64_t seed, std::span<char*> files) {
+  if (count == 0) return Replay(target, files);
   const std::string name = "campaign-" + std::string(target.name) + "-" + std::to_string(seed);
   Kept kept(name + ".input");
   std::vector<std::string> seeds;

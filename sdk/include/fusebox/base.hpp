@@ -322,11 +322,12 @@ inline std::optional<Tensor> Attrs::find_tensor(std::string_view key) const {
 }
 inline Tensor Attrs::tensor(std::string_view key) const { return need(key, find_tensor(key)); }
 
-// Runs f(begin, end, worker) over [0, n) on the host's threads; serially if the host has none. Rethrows the
-// first exception of f on the calling thread, after all chunks are done. Throws Error{FBX_CANCELLED} if the
-// run was cancelled: chunks may be missing.
+// Runs f(begin, end, worker) over parts of [0, n), none of them empty, on the host's threads; serially if the
+// host has none. Rethrows the first exception of f on the calling thread, after all chunks are done. Throws
+// Error{FBX_CANCELLED} if the run was cancelled: chunks may be missing.
 template <class F>
 void parallel_for(const fbx_host* host, size_t n, size_t grain, const F& f) {
+  if (n == 0) return;
   const auto* threads =
       static_cast<const fbx_threads*>(host->get_extension(host, to_fbx_str(FBX_EXT_THREADS)));
   if (!FBX_HAS(threads, parallel_for) || n <= grain) return f(size_t{0}, n, uint32_t{0});

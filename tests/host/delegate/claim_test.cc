@@ -71,7 +71,8 @@ class Claims : public testing::Test {
     for (const DelegateRef& ref : refs->used) delegates_.push_back(*Instance::Create(ref, calls_));
   }
   std::vector<std::string> Reasons() {
-    answers_ = Claim(module_, main_, delegates_, calls_, notices_);
+    refused_.resize(main_.nodes.size());
+    answers_ = Claim(module_, main_, refused_, delegates_, calls_, notices_);
     std::vector<std::string> reasons;
     for (const Answer& answer : answers_)
       reasons.push_back(answer.delegate >= 0 ? "taken" : answer.why.substr(answer.why.find(": ") + 2));
@@ -83,6 +84,7 @@ class Claims : public testing::Test {
   std::vector<std::unique_ptr<Instance>> delegates_;
   std::vector<std::string> notices_;
   std::vector<Answer> answers_;
+  std::vector<std::string> refused_;
   Module module_;
   Function& main_ = module_.Add("main");
 };
