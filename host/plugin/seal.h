@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hashes of a plugin's files: `fusebox plugin seal` and `pin` write them, `list` shows them.
-// docs/security.md.
+// SECURITY.md.
 #pragma once
 
 #include <cstdint>

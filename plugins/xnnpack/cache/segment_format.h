@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Format of a segment (*.fbpk), little-endian; also described in docs/weight-cache.md.
+// Format of a segment (*.fbpk), little-endian. docs/weight-cache.md describes identities and notes.
 //
 //   0            Superblock, 4096 bytes
 //   4096         blobs, each at a multiple of 128 (of 4096 from 1 MiB on); gaps are undefined

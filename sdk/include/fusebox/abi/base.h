@@ -81,8 +81,8 @@ typedef struct fbx_head {
    (p)->member)
 #endif
 
-/* Returned by callbacks of plugins and by functions of the host. docs/plugin.md has the effect of each status
- * in each callback. The diagnostics of a call are the text of its error. */
+/* Returned by callbacks of plugins and by functions of the host. docs/plugin-errors.md has the effect of each
+ * status in each callback. The diagnostics of a call are the text of its error. */
 typedef int32_t fbx_status;
 enum {
   FBX_OK = 0,
