@@ -121,7 +121,7 @@ class DynamicQuantizer {
   // divisors or factors would become zero.
   bool MayBeDequantized(const Node& node) const {
     if (rest_ && Role(node) != Quantizes::kWeighted && Role(node) != Quantizes::kNone) return false;
-    return TakesWeights(node) && Info(node.op).effects == Effects::kPure && !node.is(Op::kCustom);
+    return HasWeights(node) && Info(node.op).effects == Effects::kPure && !node.is(Op::kCustom);
   }
 
   // GATHER of i8, and DEQUANTIZE of the result.

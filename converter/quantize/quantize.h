@@ -42,7 +42,7 @@ std::optional<QuantizedConstant> SymmetricBytes(const Value& weights, int axis,
 std::optional<Buffer> Float16Of(const Value& constant, bool each_counts = false);
 // Returns whether the op's constants are weights or a table, so that elements small relative to the others
 // may lose precision. Constants of other ops may be divisors, factors or bounds.
-bool TakesWeights(const Node&);
+bool HasWeights(const Node&);
 // Returns why no available kernel runs the node as it stands or computes its types, or an empty string if one
 // does.
 std::string Refusal(Context&, Function&, const Node&);

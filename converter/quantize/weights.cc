@@ -55,7 +55,7 @@ std::optional<Buffer> Float16Of(const Value& constant, bool each_counts) {
   return Buffer::Copy(std::as_bytes(std::span(f16)));
 }
 
-bool TakesWeights(const Node& node) { return Info(node.op).operands.weights != 0; }
+bool HasWeights(const Node& node) { return Info(node.op).operands.weights != 0; }
 
 std::string Refusal(Context& context, Function& f, const Node& node) {
   if (const auto kernel = ChooseKernel(context.registry, f, node); !kernel) return kernel.error().message;

@@ -80,7 +80,7 @@ class BlockLstm {
   Result<std::vector<ValueId>> LastCells() const {
     std::vector<ValueId> out;
     for (const auto& reader : in_.readers(node_.results[kAllC])) {
-      if (!reader.node || reader.index != 0 || !TakesLast(in_, *reader.node, 0, false))
+      if (!reader.node || reader.index != 0 || !MatchesLast(in_, *reader.node, 0, false))
         return Unsupported("the state of its cell is read at other steps than the last");
       out.push_back(reader.node->results[0]);
     }

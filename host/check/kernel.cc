@@ -132,15 +132,23 @@ Finding ChunksOfLoops(const Subject& subject) {
   });
 }
 
+using TwoRuns = std::pair<std::vector<Tensor>, std::vector<Tensor>>;
+
 // One session per entry; inputs differ from run to run.
-Result<std::vector<Tensor>> Again(const std::shared_ptr<const Model>& model, const Subject& subject) {
+Result<std::vector<Tensor>> RunFresh(const std::shared_ptr<const Model>& model, const Subject& subject) {
   return RunModel(model, {.runs = 3, .seed = subject.options.seed});
 }
 
-// Two sessions by turns. Returns the outputs of both in the order of `Again`.
-Result<std::pair<std::vector<Tensor>, std::vector<Tensor>>> ByTurns(const std::shared_ptr<const Model>& model,
-                                                                    const Subject& subject) {
-  std::pair<std::vector<Tensor>, std::vector<Tensor>> outputs;
+// One session after the other.
+Result<TwoRuns> RunTwice(const std::shared_ptr<const Model>& model, const Subject& subject) {
+  FUSEBOX_ASSIGN(std::vector<Tensor> first, RunFresh(model, subject));
+  FUSEBOX_ASSIGN(std::vector<Tensor> second, RunFresh(model, subject));
+  return TwoRuns{std::move(first), std::move(second)};
+}
+
+// Two sessions by turns. Returns the outputs of both in the order of `RunFresh`.
+Result<TwoRuns> RunInterleaved(const std::shared_ptr<const Model>& model, const Subject& subject) {
+  TwoRuns outputs;
   for (const Model::Entry& entry : model->entries()) {
     FUSEBOX_ASSIGN(const auto first, Session::Create(model, {.signature = entry.signature}));
     FUSEBOX_ASSIGN(const auto second, Session::Create(model, {.signature = entry.signature}));
@@ -152,13 +160,13 @@ Result<std::pair<std::vector<Tensor>, std::vector<Tensor>>> ByTurns(const std::s
   return outputs;
 }
 
-std::string AtOnce(const std::shared_ptr<const Model>& model, const Subject& subject,
-                   const std::vector<Tensor>& expected) {
+std::string RunConcurrently(const std::shared_ptr<const Model>& model, const Subject& subject,
+                            const std::vector<Tensor>& expected) {
   constexpr int kSessions = 10;
   std::array<std::string, 2> why;
   const auto work = [&](std::string& out) {
     for (int i = 0; i < kSessions && out.empty(); ++i) {
-      const auto outputs = Again(model, subject);
+      const auto outputs = RunFresh(model, subject);
       out = outputs ? DifferenceOf(expected, *outputs) : outputs.error().message;
     }
   };
@@ -174,16 +182,17 @@ Finding Sessions(const Subject& subject) {
     if (!rig) return Failed(rig.error().message);
     const auto model = OpenModel(**rig, subject.model, false);
     if (!model) return Failed(model.error().message);
-    const auto expected = Again(*model, subject), second = Again(*model, subject);
-    if (!expected || !second) return Failed((expected ? second : expected).error().message);
-    if (const std::string where = DifferenceOf(*expected, *second); !where.empty())
+    const auto runs = RunTwice(*model, subject);
+    if (!runs) return Failed(runs.error().message);
+    const std::vector<Tensor>& expected = runs->first;
+    if (const std::string where = DifferenceOf(expected, runs->second); !where.empty())
       return Failed("a second session computes something else than the first: " + where);
-    const auto turns = ByTurns(*model, subject);
+    const auto turns = RunInterleaved(*model, subject);
     if (!turns) return Failed(turns.error().message);
     for (const auto* outputs : {&turns->first, &turns->second})
-      if (const std::string where = DifferenceOf(*expected, *outputs); !where.empty())
+      if (const std::string where = DifferenceOf(expected, *outputs); !where.empty())
         return Failed("two sessions by turns change each other's results: " + where);
-    if (const std::string where = AtOnce(*model, subject, *expected); !where.empty())
+    if (const std::string where = RunConcurrently(*model, subject, expected); !where.empty())
       return Failed("two sessions at once change each other's results: " + where);
     return Passed();
   });

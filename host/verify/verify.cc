@@ -169,8 +169,8 @@ class Comparison {
     // A stateless body returns the same for every call.
     Result<std::vector<Tensor>> next = plain, next_exact = exact;
     if (stateful_ && !random_) {
-      next = next_exact = body.Again(inputs);
-      if (truth && verdict.truth == "f64") next_exact = truth->Again(exact_inputs);
+      next = next_exact = body.RunAgain(inputs);
+      if (truth && verdict.truth == "f64") next_exact = truth->RunAgain(exact_inputs);
     }
     Result<std::vector<Tensor>> is;
     const auto compare = [&](const std::vector<Slack>& slack) {
@@ -178,7 +178,7 @@ class Comparison {
       is = fused.Run(inputs);
       CompareAll(is, *exact, *plain, slack, fused, out);
       if (is && out.passed && !random_ && next && next_exact && !Late()) {
-        CompareAll(is = fused.Again(inputs), *next_exact, *next, slack, fused, out);
+        CompareAll(is = fused.RunAgain(inputs), *next_exact, *next, slack, fused, out);
         if (!out.passed) out.where = "in a second call, " + out.where;
       }
       return out;

@@ -91,34 +91,34 @@ Crop CropOf(const float* points, std::span<const int64_t> subset, double turn) {
 }
 
 // [a b c; d e f]: maps (x, y, 1).
-using Affine = std::array<double, 6>;
+using AffineMap = std::array<double, 6>;
 
 // First `inner`, then `outer`.
-Affine After(const Affine& outer, const Affine& inner) {
+AffineMap After(const AffineMap& outer, const AffineMap& inner) {
   const auto& [a, b, c, d, e, f] = outer;
   const auto& [p, q, r, s, t, u] = inner;
   return {a * p + b * s, a * q + b * t, a * r + b * u + c, d * p + e * s, d * q + e * t, d * r + e * u + f};
 }
 
-Affine Turned(const Crop& crop, double x, double y) {
+AffineMap Turned(const Crop& crop, double x, double y) {
   const double c = std::cos(crop.angle), s = std::sin(crop.angle);
   return {c, -s, x, s, c, y};
 }
 
-Affine First(const Node& n, const float* points, const CropOptions& o) {
+AffineMap First(const Node& n, const float* points, const CropOptions& o) {
   const float *left = points + 3 * o.left, *right = points + 3 * o.right;
   const Crop crop = CropOf(points, o.subset, -std::atan((right[1] - left[1]) / (right[0] - left[0])));
   const auto in = n.attrs().i64s("input_hw"), out = n.attrs().i64s("output_hw");
   const auto range = n.attrs().f64("landmarks_range"), grow = n.attrs().f64("bbox_size_multiplier") / range;
   const auto half = [](int64_t size) { return (static_cast<double>(size) - 1) / 2; };
-  const Affine to_unit = {1 / half(out[1]), 0, -1, 0, 1 / half(out[0]), -1};
-  const Affine scale = {crop.width * grow, 0, 0, 0, crop.height * grow, 0};
-  const Affine turn = Turned(crop, crop.x / range * 2 - 1, crop.y / range * 2 - 1);
-  const Affine to_pixels = {half(in[1]), 0, half(in[1]), 0, half(in[0]), half(in[0])};
+  const AffineMap to_unit = {1 / half(out[1]), 0, -1, 0, 1 / half(out[0]), -1};
+  const AffineMap scale = {crop.width * grow, 0, 0, 0, crop.height * grow, 0};
+  const AffineMap turn = Turned(crop, crop.x / range * 2 - 1, crop.y / range * 2 - 1);
+  const AffineMap to_pixels = {half(in[1]), 0, half(in[1]), 0, half(in[0]), half(in[0])};
   return After(to_pixels, After(turn, After(scale, to_unit)));
 }
 
-Affine Second(const Node& n, const float* points, const CropOptions& o) {
+AffineMap Second(const Node& n, const float* points, const CropOptions& o) {
   const float *left = points + 3 * o.left, *right = points + 3 * o.right;
   const double angle = std::atan2(right[1] - left[1], right[0] - left[0]);
   const Crop crop = CropOf(points, o.subset, n.attrs().f64("target_rotation_radians", 0) - angle);
@@ -180,7 +180,7 @@ void LandmarkCrop::infer(const Node& n, Infer& out) {
 void LandmarkCrop::invoke(const Node& n) const {
   const CropOptions o(n);
   const float* const points = n.in(0).data<const float>();
-  const Affine m = n.version() >= 2 ? Second(n, points, o) : First(n, points, o);
+  const AffineMap m = n.version() >= 2 ? Second(n, points, o) : First(n, points, o);
   const double all[16] = {m[0], m[1], 0, m[2], m[3], m[4], 0, m[5], 0, 0, 1, 0, 0, 0, 0, 1};
   for (int i = 0; i < 16; ++i) n.out(0).data<float>()[i] = static_cast<float>(all[i]);
 }

@@ -49,7 +49,7 @@ class LayerCall {
             std::map<std::string, Given> kwargs = {});
 
   BuildState& state() { return state_; }
-  Emitter& e() { return emit_; }
+  Emitter& emit() { return emit_; }
   const Layer& layer() const { return layer_; }
   const nlohmann::json& config() const { return layer_.config; }
   int keras() const { return state_.archive.major(); }

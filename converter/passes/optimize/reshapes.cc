@@ -61,7 +61,7 @@ bool ConstantTarget(Edit& e, Node& node) {
 }
 
 // STRIDED_SLICE that takes all there is, in order: dimensions of one come or go.
-bool TakesAll(Edit& e, Node& node) {
+bool WholeSlice(Edit& e, Node& node) {
   const ValueId x = node.operands[0];
   const auto before = e.shape(x).element_count(), after = e.shape(node.results[0]).element_count();
   const auto strides = e.Ints(node.operands.size() > 3 ? node.operands[3] : kNoValue);
@@ -70,10 +70,10 @@ bool TakesAll(Edit& e, Node& node) {
   e.Replace(node, e.Reshape(x, e.shape(node.results[0]).dims()));
   return true;
 }
-constexpr Rule kTakesAll = {Op::kStridedSlice, TakesAll};
+constexpr Rule kWholeSlice = {Op::kStridedSlice, WholeSlice};
 
 // Ops that elementwise ones can be merged into.
-bool TakesIn(const Node& node) {
+bool SupportsMerge(const Node& node) {
   return Has(node.op, kArithmetic) || Info(node.op).quantizes == Quantizes::kWeighted;
 }
 
@@ -86,7 +86,8 @@ bool Hoist(Edit& e, Node& node) {
   if (!reshape || !IsReshape(*reshape) || !e.read_once(node.operands[side])) return false;
   const ValueId x = reshape->operands[0];
   Node* const before = e.producer(x);
-  if (!before || !TakesIn(*before) || HasActivation(*before) || !e.read_once(x) || !e.is_f32(x)) return false;
+  if (!before || !SupportsMerge(*before) || HasActivation(*before) || !e.read_once(x) || !e.is_f32(x))
+    return false;
   const Shape from = e.shape(x), to = e.shape(node.operands[side]);
   if (from.rank() < 1 || to.rank() < 1 || to != e.shape(node.results[0])) return false;
   ValueIds operands = node.operands;
@@ -116,7 +117,7 @@ bool Hoist(Edit& e, Node& node) {
 std::span<const Rule> ReshapeRules() {
   static constexpr Rule kRules[] = {
       {Op::kReshape, InARow},         {Op::kSqueeze, Op::kExpandDims, InARow},
-      {Op::kReshape, ConstantTarget}, kTakesAll,
+      {Op::kReshape, ConstantTarget}, kWholeSlice,
       {kArithmetic, Hoist},           {kActivation, Hoist},
   };
   return kRules;

@@ -49,7 +49,7 @@ class AffineReader {
     }
   }
 
-  Affine Take() { return std::move(out_); }
+  AffineSum Take() { return std::move(out_); }
 
  private:
   Status Refuse(ValueId v) const { return Unsupported(in_.Text(v) + " is no product with constant weights"); }
@@ -139,7 +139,7 @@ class AffineReader {
 
   const View& in_;
   const Function& f_;
-  Affine out_;
+  AffineSum out_;
   int parts_ = 0;
 };
 
@@ -186,7 +186,7 @@ Activated ReadActivation(const View& in, ValueId v) {
   return {"linear", v, false};
 }
 
-Result<Affine> ReadAffine(const View& in, const Activated& of) {
+Result<AffineSum> ReadAffine(const View& in, const Activated& of) {
   const Shape& shape = in.shape(of.inner);
   const int64_t columns = shape.rank() == 2 ? shape[1] : -1;
   if (columns < 1)

@@ -35,7 +35,7 @@ class ConvolutionReader {
     }
   }
 
-  Affine Take() { return std::move(out_); }
+  AffineSum Take() { return std::move(out_); }
 
  private:
   int64_t LastDim(ValueId v) const {
@@ -128,13 +128,13 @@ class ConvolutionReader {
 
   const View& in_;
   const Function& f_;
-  Affine out_;
+  AffineSum out_;
   int parts_ = 0;
 };
 
 }  // namespace
 
-Result<Affine> ReadConvolutions(const View& in, const Activated& of) {
+Result<AffineSum> ReadConvolutions(const View& in, const Activated& of) {
   const Shape& shape = in.shape(of.inner);
   const int64_t columns = shape.rank() < 3 ? -1 : shape[static_cast<size_t>(shape.rank() - 1)];
   if (columns < 1)

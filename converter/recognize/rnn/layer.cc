@@ -250,7 +250,7 @@ void SetSequence(Replacement& made, ValueId steps, const Layer& layer, const std
   const View& in = made.view();
   const auto pick_last = [&](ValueId sequence, size_t axis) {
     for (const auto& reader : in.readers(sequence))
-      if (reader.node && reader.index == 0 && TakesLast(in, *reader.node, axis, !layer.sequence))
+      if (reader.node && reader.index == 0 && MatchesLast(in, *reader.node, axis, !layer.sequence))
         made.SetResult(reader.node->results[0], last);
   };
   pick_last(steps, 0);

@@ -247,7 +247,7 @@ bool WritesLists(const View& caller, const Node& loop) {
   return false;
 }
 
-bool TakesLast(const View& in, const Node& node, size_t axis, bool one_step) {
+bool MatchesLast(const View& in, const Node& node, size_t axis, bool one_step) {
   if (!node.is(Op::kStridedSlice) || node.attrs.i64("shrink_axis_mask", 0) != int64_t{1} << axis ||
       node.attrs.i64("new_axis_mask", 0) || node.attrs.i64("ellipsis_mask", 0))
     return false;

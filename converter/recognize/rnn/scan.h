@@ -51,7 +51,7 @@ bool WritesLists(const View& caller, const Node& loop);
 
 // Returns whether the slice is sequence[..., last, ...] along the axis, which is removed. `one_step`: the
 // axis has one element.
-bool TakesLast(const View&, const Node& slice, size_t axis, bool one_step);
+bool MatchesLast(const View&, const Node& slice, size_t axis, bool one_step);
 
 // Reads a loop over steps. Errors name the unmet requirement: a condition on something else, an index that is
 // no counter, a list of another length.

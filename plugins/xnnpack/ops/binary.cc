@@ -8,13 +8,14 @@ namespace {
 
 // A bound of XNNPACK's multipliers for 8-bit sums and products.
 bool SumFits(const NetworkNode& node) {
-  const float out = AffineOf(node.out(0)).scale;
-  const float a = AffineOf(node.in(0)).scale / out, b = AffineOf(node.in(1)).scale / out;
+  const float out = TensorQuantOf(node.out(0)).scale;
+  const float a = TensorQuantOf(node.in(0)).scale / out, b = TensorQuantOf(node.in(1)).scale / out;
   return Within(a, 0x1p-10f, 0x1p+8f) && Within(b, 0x1p-10f, 0x1p+8f);
 }
 
 bool ProductFits(const NetworkNode& node) {
-  const float ratio = AffineOf(node.in(0)).scale * AffineOf(node.in(1)).scale / AffineOf(node.out(0)).scale;
+  const float ratio =
+      TensorQuantOf(node.in(0)).scale * TensorQuantOf(node.in(1)).scale / TensorQuantOf(node.out(0)).scale;
   return Within(ratio, 0x1p-16f, 0x1p+8f);
 }
 

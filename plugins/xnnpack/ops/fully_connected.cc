@@ -85,7 +85,7 @@ uint32_t Rows(const NetworkNode& node, Subgraph& graph, size_t length, Dims& dim
   size_t count = 1;
   for (const size_t d : dims) count *= d;
   dims = {count / length, length};
-  const uint32_t rows = graph.Temporary(DatatypeOf(node.in(0)), AffineOf(node.in(0)), dims);
+  const uint32_t rows = graph.Temporary(DatatypeOf(node.in(0)), TensorQuantOf(node.in(0)), dims);
   graph.Check(xnn_define_static_reshape(graph.get(), dims.size(), dims.data(), input, rows, 0));
   return rows;
 }

@@ -43,7 +43,7 @@ void DefineDropped(const NetworkNode& node, Subgraph& graph, const Box& box, uin
   Dims dims = DimsOf(in);
   for (size_t i = 0; i < dims.size(); ++i)
     if (box.sizes[i] != 0) dims[i] = box.sizes[i];
-  const uint32_t cut = graph.Temporary(DatatypeOf(in), AffineOf(in), dims);
+  const uint32_t cut = graph.Temporary(DatatypeOf(in), TensorQuantOf(in), dims);
   DefineBox(graph, box, graph.In(node, operand), cut);
   const Dims to = DimsOf(node.out(result));
   graph.Check(xnn_define_static_reshape(graph.get(), to.size(), to.data(), cut, graph.Out(node, result), 0));

@@ -17,7 +17,7 @@ class Frames {
   Status Find() {
     FUSEBOX_ASSIGN(const std::vector<int> order, Order(g_));
     for (const int n : order) {
-      FUSEBOX_ASSIGN(const int around, Around(n));
+      FUSEBOX_ASSIGN(const int around, InputFrame(n));
       int& frame = of_[static_cast<size_t>(n)];
       frame = around;
       if (g_[n].kind == Kind::kEnter) {
@@ -45,7 +45,7 @@ class Frames {
   };
 
   // The innermost frame of a node's inputs.
-  Result<int> Around(int n) const {
+  Result<int> InputFrame(int n) const {
     int frame = 0;
     const auto join = [&](int producer) -> Status {
       if (g_[n].kind == Kind::kMerge && g_[producer].kind == Kind::kNextIteration) return {};
