@@ -93,9 +93,9 @@ std::string Fusions(const Model& model) {
 }
 
 std::string Placements(const Session& session) {
-  Table table({"function", "node", "op", "who", "why"});
+  Table table({"function", "node", "op", "runner", "reason"});
   for (const Placement& row : session.placements())
-    table.Row({row.function, FirstOfNames(row.node), row.op, row.who, row.why});
+    table.Row({row.function, FirstOfNames(row.node), row.op, row.runner, row.why});
   return table.Text() + "\n";
 }
 
@@ -174,8 +174,11 @@ Status PrintJson(const RunFlags& flags, const Opened& opened, const Measured& me
     FUSEBOX_ASSIGN(outputs.back()["first_values"], FirstElementsJson(value, kShown));
   }
   for (const Placement& row : opened.session->placements())
-    placements.push_back(
-        {{"function", row.function}, {"node", row.node}, {"op", row.op}, {"who", row.who}, {"why", row.why}});
+    placements.push_back({{"function", row.function},
+                          {"node", row.node},
+                          {"op", row.op},
+                          {"runner", row.runner},
+                          {"reason", row.why}});
   Json out = {{"model", opened.path},
               {"signature", opened.session->signature()},
               {"inputs", std::move(inputs)},

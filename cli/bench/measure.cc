@@ -66,8 +66,8 @@ Result<Ready> Start(const BenchFlags& flags, const Entry& entry, const SessionOp
 std::string DelegatesOf(const Session& session) {
   std::set<std::string> names;
   for (const Placement& row : session.placements())
-    if (const size_t end = row.who.find(" (partition"); end != std::string::npos)
-      names.insert(row.who.substr(0, end));
+    if (const size_t end = row.runner.find(" (partition"); end != std::string::npos)
+      names.insert(row.runner.substr(0, end));
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, "+"));
 }
 

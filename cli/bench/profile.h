@@ -13,7 +13,7 @@
 namespace fusebox::cli {
 
 struct ProfileRow {
-  std::string type, name, who;
+  std::string type, name, runner;
   std::string function;        // of the model; of a span: empty
   size_t node = 0, nodes = 1;  // as in NodeTime
   bool inside = false;         // of the row above that is not inside: a node of a called function, or a span

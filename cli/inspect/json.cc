@@ -92,7 +92,7 @@ Json JsonOf(const Module& module, const std::vector<Model::Entry>& entries) {
                     {"inputs", s.input_names},
                     {"outputs", s.output_names},
                     {"can_run", status.has_value()}});
-    if (!status) list.back()["why"] = status.error().message;
+    if (!status) list.back()["reason"] = status.error().message;
   }
   return list;
 }
@@ -111,7 +111,7 @@ Json InspectJson(const Module& module, const std::vector<Model::Entry>& entries)
               {"metadata", std::move(metadata)},
               {"appended_bytes", module.appended.size()}};
   if (entries.size() > module.signatures.size() && !entries.back().status)
-    out["main_why"] = entries.back().status.error().message;
+    out["main_reason"] = entries.back().status.error().message;
   return out;
 }
 

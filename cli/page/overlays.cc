@@ -30,7 +30,7 @@ bool Has(const Json& json, std::initializer_list<std::pair<const char*, Kind>> m
 bool IsRow(const Json& row) {
   return Has(row, {{"type", Kind::string},
                    {"name", Kind::string},
-                   {"who", Kind::string},
+                   {"runner", Kind::string},
                    {"avg_ms", Kind::number_float},
                    {"calls", Kind::number_float},
                    {"flops", Kind::number_float}});
@@ -80,7 +80,7 @@ bool IsReport(const Json& file) {
 std::set<std::pair<size_t, size_t>> NodesOf(const Json& row, const std::vector<Placement>& placements,
                                             const Runs& runs) {
   std::set<std::pair<size_t, size_t>> out;
-  const std::string function = row.value("function", ""), who = row.value("who", "");
+  const std::string function = row.value("function", ""), runner = row.value("runner", "");
   const auto found = std::ranges::find(runs.places, function, &decltype(runs.places)::value_type::first);
   if (found == runs.places.end()) return out;
   const std::vector<Runs::Place>& places = found->second;
@@ -89,7 +89,7 @@ std::set<std::pair<size_t, size_t>> NodesOf(const Json& row, const std::vector<P
   size_t index = 0;
   for (const Placement& placed : placements) {
     if (placed.function != function) continue;
-    if (index < places.size() && (partition ? placed.who == who : index == node))
+    if (index < places.size() && (partition ? placed.runner == runner : index == node))
       out.emplace(places[index].function, places[index].node);
     ++index;
   }

@@ -52,7 +52,7 @@ Result<Exit> List(const PluginCommandFlags& flags) {
     PrintDocument(Json{{"plugins", RowsJson(infos)}, {"searched", registry->searched()}});
     return Exit::kDone;
   }
-  Table table({"plugin", "version", "state", "loaded", "platform", "seal", "manifest", "why"});
+  Table table({"plugin", "version", "state", "loaded", "platform", "seal", "manifest", "reason"});
   for (const PluginInfo& info : infos)
     table.Row({info.manifest.id.empty() ? "?" : info.manifest.id, info.manifest.version,
                std::string(Name(info.state)), info.loaded ? "yes" : "no", PlatformText(info), SealText(info),
@@ -177,9 +177,9 @@ Result<Exit> Which(const PluginCommandFlags& flags) {
   FUSEBOX_ASSIGN(const auto registry, Registry::Create(config));
   const std::vector<Provider> found = Providers(*registry, flags.subject);
   Json rows = Json::array();
-  Table table({"provides", "plugin", "state", "why"});
+  Table table({"provides", "plugin", "state", "reason"});
   for (const Provider& p : found) {
-    rows.push_back({{"provides", p.what}, {"plugin", p.plugin}, {"state", p.state}, {"why", p.why}});
+    rows.push_back({{"provides", p.what}, {"plugin", p.plugin}, {"state", p.state}, {"reason", p.why}});
     table.Row({p.what, p.plugin, p.state, p.why});
   }
   if (flags.json) PrintDocument(Json{{"name", flags.subject}, {"providers", std::move(rows)}});

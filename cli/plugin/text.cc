@@ -153,7 +153,7 @@ Json PluginRowJson(const PluginInfo& info) {
   return {{"id", info.manifest.id},
           {"version", info.manifest.version},
           {"state", Name(info.state)},
-          {"why", info.why},
+          {"reason", info.why},
           {"manifest", info.manifest.path},
           {"library", info.manifest.library},
           {"loaded", info.loaded},

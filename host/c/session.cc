@@ -115,7 +115,7 @@ fusebox_status fusebox_session_explain(const fusebox_session* session, char** te
   });
 }
 
-fusebox_status fusebox_session_take_times(fusebox_session* session, int32_t* count, char** error) noexcept {
+fusebox_status fusebox_session_times(fusebox_session* session, int32_t* count, char** error) noexcept {
   return c::Call(error, [&]() -> Status {
     FUSEBOX_C_REQUIRE(session);
     FUSEBOX_C_REQUIRE(count);
@@ -140,14 +140,15 @@ fusebox_status fusebox_session_time(const fusebox_session* session, int32_t inde
             time.function.c_str(),
             time.op.c_str(),
             time.name.c_str(),
-            time.who.c_str(),
+            time.runner.c_str(),
             time.runs,
             time.total_ns};
     return {};
   });
 }
 
-fusebox_status fusebox_session_times(const fusebox_session* session, char** json, char** error) noexcept {
+fusebox_status fusebox_session_times_json(const fusebox_session* session, char** json,
+                                          char** error) noexcept {
   return c::Call(error, [&]() -> Status {
     FUSEBOX_C_REQUIRE(json);
     *json = nullptr;

@@ -21,7 +21,7 @@ struct NodeTime {
   size_t nodes = 1;      // of a partition
   std::string op;        // "CONV_2D", the name of a custom op, "PARTITION"
   std::string name;      // in the model; may be empty
-  std::string who;       // as in Placement: plugin id, "xnnpack (partition 0)", "host", "body"; the last one
+  std::string runner;    // as in Placement: plugin id, "xnnpack (partition 0)", "host", "body"; the last one
   uint64_t runs = 0, total_ns = 0;  // calls, loops and bodies include the nodes that they run
   // Amounts of one run, with its last shapes: bytes of operands and results; arithmetic operations
   // (ArithmeticOps), if the types of the model tell, else 0.

@@ -131,7 +131,7 @@ void Frame::DescribeTraced(const plan::Step& step, Profile::Record& record) {
   }
   kind.args.emplace_back("outputs", std::move(names));
   kind.args.emplace_back("types", std::move(types));
-  kind.args.emplace_back("run by", row.who);
+  kind.args.emplace_back("run by", row.runner);
   record.traced = runner_.profile_->trace()->Describe(kind);
 }
 
@@ -153,7 +153,7 @@ NodeTime Frame::TimeOf(size_t index) {
   row.spans = record.spans;
   row.bytes = BytesOf(index);
   row.flops = ArithmeticOps(function_, node).value_or(0);
-  row.who = unit.kernel ? unit.kernel.plugin->id() : unit.runs_body ? "body" : "host";
+  row.runner = unit.kernel ? unit.kernel.plugin->id() : unit.runs_body ? "body" : "host";
   row.op = node.is(Op::kCustom) ? std::string_view(node.name) : Name(node.op);
   if (unit.part >= 0) {
     const delegate::Part& part = runner_.delegates_.part(static_cast<size_t>(unit.part));
@@ -162,7 +162,7 @@ NodeTime Frame::TimeOf(size_t index) {
     row.flops = 0;
     for (const auto& inner : part.function->nodes)
       row.flops += ArithmeticOps(*part.function, *inner).value_or(0);
-    if (record.delegated) row.who = ToString(part);
+    if (record.delegated) row.runner = ToString(part);
   } else if (code_.origin != nullptr) {
     row.node = code_.origin->nodes[index];
   }

@@ -72,9 +72,10 @@ class Kernel {
 struct Delegate {
   static constexpr std::string_view delegate = "fusebox.null";
 
-  // Once per model, with the user's options for this delegate (`fusebox run --delegate 'fusebox.null:{"why":
+  // Once per model, with the user's options for this delegate (`fusebox run --delegate
+  // 'fusebox.null:{"reason":
   // "..."}'`).
-  explicit Delegate(const Attrs& options) : why(options.s("why")) {}
+  explicit Delegate(const Attrs& options) : why(options.s("reason")) {}
 
   // Throws Reject if the delegate cannot run the node; `run --explain` prints the reason.
   void supports(const Graph&, const GraphNode& n) const {

@@ -94,7 +94,7 @@ Status PrintOps(Session& session) {
   for (const NodeTime& time : *times) {
     if (time.function != times->front().function) continue;  // counted in the loop or call that runs it
     const double us = static_cast<double>(time.total_ns) / 1e3 / static_cast<double>(time.runs);
-    Row& row = rows[{time.op, time.who}];
+    Row& row = rows[{time.op, time.runner}];
     row.nodes += time.nodes;
     row.us += us;
     total += us;

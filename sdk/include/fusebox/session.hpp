@@ -43,7 +43,7 @@ struct SessionOptions {
 };
 
 struct NodeTime {
-  std::string function, op, name, who;
+  std::string function, op, name, runner;
   int node = 0;   // index in the function
   int nodes = 1;  // of a delegate's partition
   uint64_t runs = 0, total_ns = 0;
@@ -186,7 +186,7 @@ class Session {
   Result<std::vector<NodeTime>> Times() {
     int32_t count = 0;
     const Status taken =
-        detail::Call([&](char** error) { return fusebox_session_take_times(get(), &count, error); });
+        detail::Call([&](char** error) { return fusebox_session_times(get(), &count, error); });
     if (!taken) return taken.error();
     std::vector<NodeTime> out;
     for (int32_t i = 0; i < count; ++i) {
@@ -195,7 +195,7 @@ class Session {
           detail::Call([&](char** error) { return fusebox_session_time(get(), i, &time, error); });
       if (!read) return read.error();
       out.push_back(
-          {time.function, time.op, time.name, time.who, time.node, time.nodes, time.runs, time.total_ns});
+          {time.function, time.op, time.name, time.runner, time.node, time.nodes, time.runs, time.total_ns});
     }
     return out;
   }
