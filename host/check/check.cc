@@ -169,7 +169,8 @@ class Runner {
   }
 
   Status Add(const Test& test, const Subject& subject) {
-    const std::string group = GroupOf(test.name), name = synthesized_.NameOf(subject.model);
+    const std::string group = GroupOf(test.name);
+    const std::string name = synthesized_.NameOf(subject.model);
     if (does_not_load_ && test.of != Test::Of::kFile) {
       AddRow(test, name, NotTested("the plugin does not load"), 0);
       return {};
@@ -198,7 +199,8 @@ class Runner {
   Synthesized synthesized_;
   std::vector<std::string> models_;
   std::set<std::string> timed_out_;
-  bool does_not_load_ = false, built_in_ = false;
+  bool does_not_load_ = false;
+  bool built_in_ = false;
   std::vector<Row> rows_;
 };
 

@@ -118,8 +118,8 @@ Finding ChunksOfLoops(const Subject& subject) {
     for (uint64_t i = 0; i < 3; ++i)
       all.push_back(
           {.memory = Memory::kGuardedEnd, .chunks = Chunks::kShuffled, .seed = subject.options.seed + i});
-    const RunOptions run{.seed = subject.options.seed},
-        large{.seed = subject.options.seed, .unknown_dim = 131};
+    const RunOptions run{.seed = subject.options.seed};
+    const RunOptions large{.seed = subject.options.seed, .unknown_dim = 131};
     for (const Conditions& conditions : all)
       if (std::string fault = ChunkFault(subject, conditions, run, serial, chunks); !fault.empty())
         return Failed(std::move(fault));
@@ -244,7 +244,8 @@ Finding Attributes(const Subject& subject) {
     if (!module) return Failed(module.error().message);
     size_t tried = 0;
     const auto is_ignored = [&](Node& node, const std::string& name, double is) {
-      size_t ran = 0, changed = 0;
+      size_t ran = 0;
+      size_t changed = 0;
       for (const double other : {is * 1000 + 10, is / 2 + 0.25, 0.0}) {
         node.attrs.Set(name, other);
         const auto outputs = RunChanged(subject, Clone(**module));

@@ -15,7 +15,8 @@
 namespace fusebox::check {
 namespace {
 
-constexpr int kCycles = 100, kWarm = 20;
+constexpr int kCycles = 100;
+constexpr int kWarm = 20;
 constexpr size_t kSmallestBlock = 24;  // of malloc
 
 Finding Host(const Subject& subject) {

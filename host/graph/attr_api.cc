@@ -120,8 +120,10 @@ fbx_status GetDType(const fbx_attrs* attrs, fbx_str key, fbx_dtype* out) noexcep
 }
 
 fbx_status GetI64s(const fbx_attrs* attrs, fbx_str key, const int64_t** out, size_t* count) noexcept {
-  const fbx_status status =
-      Get<std::vector<int64_t>>(attrs, key, [&](const auto& v) { *out = v.data(), *count = v.size(); });
+  const fbx_status status = Get<std::vector<int64_t>>(attrs, key, [&](const auto& v) {
+    *out = v.data();
+    *count = v.size();
+  });
   if (status != FBX_INVALID) return status;
   return Get<Shape>(attrs, key, [&](const Shape& v) {
     *out = v.dims().data();
@@ -130,13 +132,17 @@ fbx_status GetI64s(const fbx_attrs* attrs, fbx_str key, const int64_t** out, siz
 }
 
 fbx_status GetF64s(const fbx_attrs* attrs, fbx_str key, const double** out, size_t* count) noexcept {
-  return Get<std::vector<double>>(attrs, key, [&](const auto& v) { *out = v.data(), *count = v.size(); });
+  return Get<std::vector<double>>(attrs, key, [&](const auto& v) {
+    *out = v.data();
+    *count = v.size();
+  });
 }
 
 fbx_status GetStrs(const fbx_attrs* attrs, fbx_str key, const fbx_str** out, size_t* count) {
   return Get<std::vector<std::string>>(attrs, key, [&](const auto& v) {
     const std::vector<fbx_str>& view = ShowStrings(v);
-    *out = view.data(), *count = view.size();
+    *out = view.data();
+    *count = view.size();
   });
 }
 

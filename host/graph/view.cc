@@ -46,8 +46,9 @@ Result<std::shared_ptr<const Quant>> FromAbi(const fbx_quant* from) {
   constexpr size_t kSize = offsetof(fbx_quant, zero_points) + sizeof(fbx_quant::zero_points);
   if (from == nullptr || from->head.size < kSize || from->count == 0 || from->scales == nullptr)
     return Invalid("the quantization has no scales");
-  const bool one = from->kind == FBX_QUANT_PER_TENSOR, axis = from->kind == FBX_QUANT_PER_AXIS,
-             blocks = from->kind == FBX_QUANT_BLOCKWISE;
+  const bool one = from->kind == FBX_QUANT_PER_TENSOR;
+  const bool axis = from->kind == FBX_QUANT_PER_AXIS;
+  const bool blocks = from->kind == FBX_QUANT_BLOCKWISE;
   if (!(one && from->count == 1) && !(axis && from->axis >= 0) && !(blocks && from->block_size > 0))
     return Invalid("the quantization is neither per tensor, nor per axis, nor blockwise");
   const std::span scales(from->scales, from->count);

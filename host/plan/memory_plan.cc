@@ -50,7 +50,8 @@ class Pieces {
  private:
   // The step of a node, within the segment.
   size_t At(int node) const {
-    const int begin = static_cast<int>(segment_.begin), end = static_cast<int>(segment_.end);
+    const int begin = static_cast<int>(segment_.begin);
+    const int end = static_cast<int>(segment_.end);
     return static_cast<size_t>(std::clamp(node, begin, std::max(begin, end - 1)) - begin);
   }
 

@@ -293,7 +293,8 @@ class SegmentPlanner {
 
   // If the delegate declines, its memory requests are dropped, and the body runs.
   void PrepareDelegate(Step& step) {
-    const size_t requests = requests_.size(), persistent = segment_->persistent.size();
+    const size_t requests = requests_.size();
+    const size_t persistent = segment_->persistent.size();
     const fbx_node& node = view_.node(step.node).abi;
     step.delegated = {FBX_HEAD(fbx_call), node.operand_count, node.result_count,
                       node.operands,      node.results,       nullptr};

@@ -12,7 +12,8 @@ namespace fusebox {
 namespace {
 
 // Limits the memory for diagnostics of one call.
-constexpr size_t kMostDiags = 200, kLongestText = 2000;
+constexpr size_t kMostDiags = 200;
+constexpr size_t kLongestText = 2000;
 
 constexpr std::atomic<bool> kNeverCancelled = false;
 

@@ -68,7 +68,8 @@ namespace {
 struct TracedLoop {
   struct alignas(64) Worker {  // written by its thread only
     uint32_t thread = 0;       // 0: it ran no chunk
-    uint64_t start_ns = 0, end_ns = 0;
+    uint64_t start_ns = 0;
+    uint64_t end_ns = 0;
   };
   void (*task)(void*, size_t, size_t, uint32_t) noexcept;
   void* context;
@@ -123,7 +124,8 @@ void Frame::DescribeTraced(const plan::Step& step, Profile::Record& record) {
   const NodeTime row = TimeOf(step.node);
   Trace::Kind kind{row.op, "node", {{"name", row.name}, {"function", row.function}, {"node", row.node}}};
   if (row.nodes > 1) kind.args.emplace_back("nodes", row.nodes);
-  std::vector<std::string> names, types;
+  std::vector<std::string> names;
+  std::vector<std::string> types;
   for (const ValueId id : function_.nodes[step.node]->results) {
     if (id == kNoValue) continue;
     names.push_back(function_.value(id).name);
