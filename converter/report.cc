@@ -84,7 +84,8 @@ void AddOps(const Report& report, std::string& out) {
   for (const auto& [op, count] : report.ops_after) counts[op].second = count;
   if (counts.empty()) return;
   Table table({"op", "before", "after"});
-  int before = 0, after = 0;
+  int before = 0;
+  int after = 0;
   for (const auto& [op, count] : counts) {
     table.Row({op, std::to_string(count.first), std::to_string(count.second)});
     before += count.first;
@@ -134,7 +135,10 @@ std::string ToText(const Report& report) {
 }
 
 std::string ToJson(const Report& report) {
-  Json refused = Json::array(), sites = Json::array(), variables = Json::array(), unsupported = Json::array();
+  Json refused = Json::array();
+  Json sites = Json::array();
+  Json variables = Json::array();
+  Json unsupported = Json::array();
   for (const auto& [signature, why] : report.refused)
     refused.push_back({{"signature", signature}, {"reason", why}});
   for (const SiteReport& site : report.sites) sites.push_back(fusebox::ToJson(site));

@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 // The destination must not be the source or a file of it.
 Status CheckApart(const std::string& source, const std::string& destination) {
   std::error_code error;
-  const fs::path from = fs::weakly_canonical(source, error), to = fs::weakly_canonical(destination, error);
+  const fs::path from = fs::weakly_canonical(source, error);
+  const fs::path to = fs::weakly_canonical(destination, error);
   const fs::path inside = to.lexically_relative(from);
   if (inside.empty() || *inside.begin() == "..") return {};
   return Invalid(destination + ": would replace a file of the source " + source + "; write elsewhere");

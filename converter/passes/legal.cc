@@ -129,7 +129,8 @@ class Survey {
   }
 
   void Add(const Function& f, const Node& node, const std::string& why) {
-    const std::string op = NameOf(node), &layer = node.location.layer;
+    const std::string op = NameOf(node);
+    const std::string& layer = node.location.layer;
     for (UnsupportedOps& u : context_.report.unsupported) {
       if (u.op != op || u.reason != why) continue;
       ++u.count;

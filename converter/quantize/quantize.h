@@ -58,8 +58,10 @@ void ToDynamic(Context&, Function&, bool rest = false);
 
 // Observed values of an activation.
 struct Range {
-  float min = 0, max = 0;  // always includes zero
-  float largest = 0;       // largest absolute value, including values excluded from min and max
+  // The range always includes zero.
+  float min = 0;
+  float max = 0;
+  float largest = 0;  // largest absolute value, including values excluded from min and max
   bool seen = false;
   bool finite = true;         // all values were finite
   void Widen(const Tensor&);  // f32; ignores non-finite values

@@ -88,7 +88,9 @@ class BlockLstm {
   }
 
   Cell ReadCell() {
-    constexpr std::array<int64_t, 4> kFirst = {0, 2, 1, 3}, kSecond = {0, 1, 2, 3};  // i, f, candidate, o
+    // In the order i, f, candidate, o.
+    constexpr std::array<int64_t, 4> kFirst = {0, 2, 1, 3};
+    constexpr std::array<int64_t, 4> kSecond = {0, 1, 2, 3};
     Cell cell = {Cell::Kind::kLstm, kNoValue, units_, false, "tanh", "sigmoid", {}};
     const auto biases = in_.function().value(node_.operands[kBias]).data.As<float>();
     for (const int64_t gate : second() ? kSecond : kFirst) {
@@ -119,7 +121,8 @@ class BlockLstm {
   const View& in_;
   const Node& node_;
   Replacement made_;
-  int64_t inputs_ = 0, units_ = 0;
+  int64_t inputs_ = 0;
+  int64_t units_ = 0;
 };
 
 }  // namespace

@@ -24,7 +24,8 @@ namespace fusebox::keras {
 
 // A value with its Keras mask ([batch, time] bool), if any.
 struct Flow {
-  ValueId value = kNoValue, mask = kNoValue;
+  ValueId value = kNoValue;
+  ValueId mask = kNoValue;
 };
 
 // An argument of a call, with references resolved.

@@ -166,7 +166,9 @@ Status TopK(Translation& t) {
   if (!as_they_are && t.in_type(0).dtype == DType::kNone)
     return Unsupported("the element type of its operand is not known");
   const Node& made = t.Emit(Op::kTopkV2, {t.in(0), t.ToI32(t.in(1))}, {}, 2);
-  const ValueId values = made.results[0], indices = made.results[1];  // copied: Emit invalidates references
+  // Copied: Emit invalidates references.
+  const ValueId values = made.results[0];
+  const ValueId indices = made.results[1];
   t.SetResult(0, values);
   t.SetResult(1, as_they_are ? indices : t.Cast(indices, *type));
   return {};

@@ -29,7 +29,8 @@ struct Step {
   bool reversed;  // constant - x
 };
 std::optional<Step> StepOf(const Edit& e, const Node& node) {
-  const ValueId a = node.operands[0], b = node.operands[1];
+  const ValueId a = node.operands[0];
+  const ValueId b = node.operands[1];
   if (!e.is_f32(a) || !e.is_f32(b) || e.is_const(a) == e.is_const(b)) return std::nullopt;
   const bool first = e.is_const(a);
   if (first && node.is(Op::kDiv)) return std::nullopt;
@@ -180,7 +181,8 @@ bool FromInput(Edit& e, Node& node) {
   const auto step = StepOf(e, *before);
   auto values = e.Floats(weights);
   if (!step || !values || !e.read_once(weights)) return false;
-  const Shape shape = e.shape(weights), in = e.shape(step->x);
+  const Shape shape = e.shape(weights);
+  const Shape in = e.shape(step->x);
   if (in.rank() < 1 || in != e.shape(before->results[0]) || in.dims().back() != shape.dims().back())
     return false;
   std::string why;
@@ -249,7 +251,8 @@ bool InARow(Edit& e, Node& node) {
     ++count;
     at = e.producer(x);
   }
-  const bool scales = !all.scale.IsAll(1), shifts = !all.shift.IsAll(0);
+  const bool scales = !all.scale.IsAll(1);
+  const bool shifts = !all.shift.IsAll(0);
   if (count < 2 || static_cast<int>(scales) + static_cast<int>(shifts) >= count) return false;
   if (!scales && !shifts) return false;  // left to what finds neutral ops
   Attrs attrs;

@@ -70,7 +70,8 @@ class AffineReader {
     const auto begin = in_.Ints(node.operands[1]);
     const bool strided = node.is(Op::kStridedSlice);
     const int64_t rows = f_.value(whole).type.shape.rank() == 2 ? f_.value(whole).type.shape[0] : 0;
-    bool all_rows = begin && begin->size() == 2, step_one = true;
+    bool all_rows = begin && begin->size() == 2;
+    bool step_one = true;
     const int64_t begin_mask = node.attrs.i64("begin_mask", 0);
     if (all_rows) {
       const auto end = in_.Ints(node.operands[2]);

@@ -23,7 +23,10 @@ struct Window {
 struct Block {
   ValueId matrix = kNoValue;
   bool transposed = false;
-  int64_t row = 0, rows = 0, column = 0, columns = 0;
+  int64_t row = 0;
+  int64_t rows = 0;
+  int64_t column = 0;
+  int64_t columns = 0;
   Window window = {};
 };
 

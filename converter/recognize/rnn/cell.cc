@@ -38,7 +38,8 @@ class Matcher {
     }
     if (output == kNoValue)
       return Unsupported("the next h is " + in_.Text(next_h) + ", not o * activation(next c)");
-    ValueId forget = kNoValue, added = kNoValue;
+    ValueId forget = kNoValue;
+    ValueId added = kNoValue;
     if (const Node* sum = in_.Producer(next_c, Op::kAdd)) {
       for (const auto& [a, b] : Orders(*sum)) {
         const ValueId gate = Cofactor(in_, a, c);
@@ -61,7 +62,8 @@ class Matcher {
 
   Result<Cell> Gru(ValueId next_h) {
     cell_.kind = Cell::Kind::kGru;
-    ValueId update = kNoValue, candidate = kNoValue;
+    ValueId update = kNoValue;
+    ValueId candidate = kNoValue;
     if (const Node* sum = in_.Producer(next_h, Op::kAdd)) {
       for (const auto& [kept, fresh] : Orders(*sum)) {
         const ValueId z = Cofactor(in_, kept, h_);

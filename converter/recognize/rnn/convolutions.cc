@@ -48,7 +48,8 @@ class ConvolutionReader {
 
   Status Split(const Node& node, ValueId v, Range range) {
     const auto axis = in_.Ints(node.operands[0]);
-    const int64_t last = in_.shape(v).rank() - 1, width = LastDim(v);
+    const int64_t last = in_.shape(v).rank() - 1;
+    const int64_t width = LastDim(v);
     if (!axis || axis->size() != 1 || ((*axis)[0] != last && (*axis)[0] != -1))
       return Unsupported("SPLIT over another axis than the last");
     return Read(node.operands[1], {range.begin + in_.result_index(v) * width, range.count}, false);
@@ -56,7 +57,8 @@ class ConvolutionReader {
 
   // [batch, 1, width, channels] as [batch, width, channels], by an op that exchanges nothing.
   bool Narrows(ValueId wide, ValueId narrow) const {
-    const Shape &from = in_.shape(wide), &to = in_.shape(narrow);
+    const Shape& from = in_.shape(wide);
+    const Shape& to = in_.shape(narrow);
     return from.rank() == 4 && to.rank() == 3 && from[1] == 1 && from[2] == to[1] && from[3] == to[2] &&
            to[2] > 0 && (to[1] > 0 || from[0] == to[0]);
   }

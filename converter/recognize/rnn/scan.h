@@ -14,7 +14,8 @@ namespace fusebox::converter::recognize {
 // One dimension of a tensor of the caller, or a number.
 struct Extent {
   ValueId tensor = kNoValue;  // kNoValue: see `size`
-  int64_t axis = 0, size = -1;
+  int64_t axis = 0;
+  int64_t size = -1;
   bool operator==(const Extent&) const = default;
 };
 Extent ExtentOf(const View& caller, ValueId tensor, int64_t axis);

@@ -92,7 +92,8 @@ class Finder {
 
 bool SameMatrix(const Function& f, ValueId a, ValueId b) {
   if (a == b) return true;
-  const Value &x = f.value(a), &y = f.value(b);
+  const Value& x = f.value(a);
+  const Value& y = f.value(b);
   return x.type == y.type && x.data.size() == y.data.size() &&
          (x.data.data() == y.data.data() || std::memcmp(x.data.data(), y.data.data(), x.data.size()) == 0);
 }
@@ -108,7 +109,8 @@ bool SameLayer(const Function& f, const Cell& first, const Cell& other) {
       first.activation != other.activation || first.recurrent_activation != other.recurrent_activation)
     return false;
   for (size_t i = 0; i < other.gates.size(); ++i) {
-    const GateWeights &a = first.gates[i], &b = other.gates[i];
+    const GateWeights& a = first.gates[i];
+    const GateWeights& b = other.gates[i];
     if (b.recurrent.matrix == kNoValue || !SameBlock(f, a.input, b.input)) return false;
     if (a.recurrent.matrix != kNoValue && !SameBlock(f, a.recurrent, b.recurrent)) return false;
     if (a.bias != b.bias || a.recurrent_bias != b.recurrent_bias) return false;

@@ -84,8 +84,8 @@ ValueId SoftShrink(LayerCall& c, ValueId x) { return c.emit().Op("Sub", {x, Clip
 ValueId SparseSigmoid(LayerCall& c, ValueId x) { return Scaled(c, Shifted(c, Clipped(c, x, -1, 1), 1), 0.5); }
 ValueId SparsePlus(LayerCall& c, ValueId x) {
   const ValueId bent = Scaled(c, c.emit().Op("Square", {Shifted(c, x, 1)}), 0.25);
-  const ValueId below = c.emit().Op("LessEqual", {x, c.emit().F32(-1)}),
-                above = c.emit().Op("GreaterEqual", {x, c.emit().F32(1)});
+  const ValueId below = c.emit().Op("LessEqual", {x, c.emit().F32(-1)});
+  const ValueId above = c.emit().Op("GreaterEqual", {x, c.emit().F32(1)});
   const ValueId from_zero = c.emit().Op("SelectV2", {below, c.emit().F32(0), bent});
   return c.emit().Op("SelectV2", {above, x, from_zero});
 }
@@ -129,7 +129,8 @@ void ActivationLayer(LayerCall& c) { c.AddOutput(c.Activate(c.in())); }
 
 // f(x) = max_value if x >= max_value, x if x >= threshold, else negative_slope * (x - threshold).
 void ReluLayer(LayerCall& c) {
-  const double slope = c.Float("negative_slope", 0), threshold = c.Float("threshold", 0);
+  const double slope = c.Float("negative_slope", 0);
+  const double threshold = c.Float("threshold", 0);
   const ValueId x = c.in();
   ValueId y;
   if (threshold != 0) {

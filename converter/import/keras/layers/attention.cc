@@ -32,7 +32,8 @@ ValueId Masked(LayerCall& c, ValueId scores, ValueId mask) {
 
 // A query attends to keys up to its own position.
 ValueId CausalMask(LayerCall& c, ValueId scores) {
-  const int64_t rows = c.emit().dim(scores, -2), columns = c.emit().dim(scores, -1);
+  const int64_t rows = c.emit().dim(scores, -2);
+  const int64_t columns = c.emit().dim(scores, -1);
   if (!c.emit().ok()) return kNoValue;
   if (rows < 0 || columns < 0 || rows > (1 << 13) || columns > (1 << 13)) {
     c.emit().Refuse("a causal mask over " + ToString(c.emit().type(scores)) +
@@ -47,8 +48,8 @@ ValueId CausalMask(LayerCall& c, ValueId scores) {
 
 // Additive scores: sums of tanh over the features of every pair of query and key.
 ValueId PairScores(LayerCall& c, ValueId query, ValueId key, ValueId before, ValueId after) {
-  const ValueId q = c.emit().Op("ExpandDims", {query, c.emit().I32(2)}),
-                k = c.emit().Op("ExpandDims", {key, c.emit().I32(1)});
+  const ValueId q = c.emit().Op("ExpandDims", {query, c.emit().I32(2)});
+  const ValueId k = c.emit().Op("ExpandDims", {key, c.emit().I32(1)});
   ValueId sum = c.emit().Op("AddV2", {q, k});
   if (before != kNoValue) sum = c.emit().Op("Mul", {sum, before});
   ValueId bent = c.emit().Op("Tanh", {sum});
@@ -78,10 +79,13 @@ bool Flag(LayerCall& c, const char* keyword, bool otherwise) {
 
 // Inputs: query, value and an optional key.
 void Attention(LayerCall& c) {
-  const ValueId query = c.in(0), value = c.in(1), key = c.inputs().size() > 2 ? c.in(2) : value;
+  const ValueId query = c.in(0);
+  const ValueId value = c.in(1);
+  const ValueId key = c.inputs().size() > 2 ? c.in(2) : value;
   ValueId scores = Scores(c, query, key);
   const bool causal = Flag(c, "use_causal_mask", c.Bool("causal", false));
-  ValueId query_mask = c.mask(0), value_mask = c.mask(1);
+  ValueId query_mask = c.mask(0);
+  ValueId value_mask = c.mask(1);
   if (const Given* given = c.Keyword("mask")) {
     const auto* list = std::get_if<std::vector<Given>>(&given->value);
     const auto at = [&](size_t i) {
@@ -153,7 +157,9 @@ ValueId HeadMasks(LayerCall& c, ValueId scores, const Flow& query, const Flow& v
 }
 
 void MultiHeadAttention(LayerCall& c) {
-  Flow query = Argument(c, 0, "query"), value = Argument(c, 1, "value"), key = Argument(c, 2, "key");
+  Flow query = Argument(c, 0, "query");
+  Flow value = Argument(c, 1, "value");
+  Flow key = Argument(c, 2, "key");
   const auto name_mask = [&](const char* keyword, Flow& flow) {
     if (const ValueId mask = c.KeywordTensor(keyword); mask != kNoValue) flow.mask = mask;
   };
@@ -168,11 +174,13 @@ void MultiHeadAttention(LayerCall& c) {
       return c.emit().Refuse("an input " + ToString(c.emit().type(v)) + "; three dimensions are supported");
   if (c.Has("attention_axes") && c.Ints("attention_axes") != std::vector<int64_t>{1})
     return c.emit().Refuse("attention_axes other than the time");
-  const int64_t heads = c.Int("num_heads"), size = c.Int("key_dim"), value_size = c.Int("value_dim", size);
+  const int64_t heads = c.Int("num_heads");
+  const int64_t size = c.Int("key_dim");
+  const int64_t value_size = c.Int("value_dim", size);
   if (size < 1) return c.emit().Reject("its key_dim is " + std::to_string(size));
   ValueId q = ToHeads(c, "query", query.value, heads, size);
-  const ValueId k = ToHeads(c, "key", key.value, heads, size),
-                v = ToHeads(c, "value", value.value, heads, value_size);
+  const ValueId k = ToHeads(c, "key", key.value, heads, size);
+  const ValueId v = ToHeads(c, "value", value.value, heads, value_size);
   q = c.emit().Op("Mul", {q, c.emit().F32(1 / std::sqrt(static_cast<double>(size)))});
   ValueId scores = c.emit().Op("Einsum", {k, q}, MakeAttrs("equation", "aecd,abcd->acbe"));
   scores = HeadMasks(c, scores, query, value, key);

@@ -8,8 +8,8 @@ namespace {
 struct Carried {
   ValueId time, list, count, steps, kernel, recurrent, bias;
   std::vector<ValueId> states;
-  ValueId previous = kNoValue,
-          mask = kNoValue;  // where there is a mask: the last output, and the masks of all steps
+  ValueId previous = kNoValue;  // where there is a mask: the last output
+  ValueId mask = kNoValue;      // the masks of all steps
 
   std::vector<ValueId> Changing() const {
     std::vector<ValueId> out = {time, list};
@@ -135,7 +135,8 @@ class Loop {
     std::vector<Type> types;
     for (const ValueId v : all) types.push_back(e.type(v));
     const bool masked = start.mask != kNoValue;
-    const std::string cond = Condition(types, masked), body = Step(types, start, masked);
+    const std::string cond = Condition(types, masked);
+    const std::string body = Step(types, start, masked);
     const auto results =
         e.Node(Op::kWhile, "", all, types,
                MakeAttrs("cond_subgraph_index", FunctionRef{cond}, "body_subgraph_index", FunctionRef{body}));
@@ -258,7 +259,8 @@ class Loop {
       return e.Ops("Split", {e.I32(1), e.Op("BiasAdd", {e.Op("MatMul", {v, by}), bias})},
                    MakeAttrs("num_split", 3), 3);
     };
-    const auto of_x = split(x, in.kernel, biases[0]), of_h = split(h, in.recurrent, biases[1]);
+    const auto of_x = split(x, in.kernel, biases[0]);
+    const auto of_h = split(h, in.recurrent, biases[1]);
     const ValueId z = Activated(c, spec_.recurrent_activation, e.Op("AddV2", {of_x[0], of_h[0]}));
     const ValueId r = Activated(c, spec_.recurrent_activation, e.Op("AddV2", {of_x[1], of_h[1]}));
     const ValueId sum = e.Op("AddV2", {of_x[2], e.Op("Mul", {r, of_h[2]})});

@@ -55,7 +55,8 @@ ValueId Kernel(LayerCall& c, const Window& w, int64_t in, int64_t out) {
   for (int i = 0; i < w.space; ++i) axes.push_back(i);
   ValueId kernel;
   if (c.keras() == 1 && w.space > 1 && c.ChannelsFirst()) {
-    std::vector<int64_t> stored = {out, in}, perm;
+    std::vector<int64_t> stored = {out, in};
+    std::vector<int64_t> perm;
     stored.insert(stored.end(), w.kernel.begin(), w.kernel.end());
     for (int i = 0; i < w.space; ++i) perm.push_back(i + 2);
     perm.insert(perm.end(), {1, 0});
@@ -74,7 +75,9 @@ void Conv(LayerCall& c) {
   const int space = SpatialRank(c.layer().class_name);
   ValueId x = SpatialInput(c, space);
   const Window w = WindowOf(c, space, x);
-  const int64_t channels = c.emit().dim(x, -1), filters = c.Int("filters"), groups = c.Int("groups", 1);
+  const int64_t channels = c.emit().dim(x, -1);
+  const int64_t filters = c.Int("filters");
+  const int64_t groups = c.Int("groups", 1);
   if (groups < 1 || groups > (1 << 16) || filters % groups != 0 || (channels >= 0 && channels % groups != 0))
     return c.emit().Reject("its " + std::to_string(groups) + " groups divide neither " +
                            std::to_string(channels) + " channels nor " + std::to_string(filters) +
@@ -96,7 +99,8 @@ void Depthwise(LayerCall& c) {
   const int space = SpatialRank(c.layer().class_name);
   ValueId x = SpatialInput(c, space);
   const Window w = WindowOf(c, space, x);
-  const int64_t channels = c.emit().dim(x, -1), multiplier = c.Int("depth_multiplier", 1);
+  const int64_t channels = c.emit().dim(x, -1);
+  const int64_t multiplier = c.Int("depth_multiplier", 1);
   const ValueId kernel = c.Weight("depthwise_kernel", w.KernelShape(channels, multiplier));
   const ValueId y = Convolve(c, "DepthwiseConv2dNative", w, x, kernel);
   Finish(c, y, c.emit().dim(y, -1));
@@ -106,8 +110,9 @@ void Separable(LayerCall& c) {
   const int space = SpatialRank(c.layer().class_name);
   ValueId x = SpatialInput(c, space);
   const Window w = WindowOf(c, space, x);
-  const int64_t channels = c.emit().dim(x, -1), multiplier = c.Int("depth_multiplier", 1),
-                filters = c.Int("filters");
+  const int64_t channels = c.emit().dim(x, -1);
+  const int64_t multiplier = c.Int("depth_multiplier", 1);
+  const int64_t filters = c.Int("filters");
   const ValueId depthwise = c.Weight("depthwise_kernel", w.KernelShape(channels, multiplier));
   const auto n = static_cast<size_t>(space);
   const Window point{space, std::vector<int64_t>(n, 1), std::vector<int64_t>(n, 1),
@@ -121,7 +126,8 @@ void Separable(LayerCall& c) {
 // Inserts zeros between the kernel's taps, because TFLite has no dilated transposed convolution.
 ValueId Spread(LayerCall& c, Window& w, ValueId kernel) {
   for (int i = 0; i < w.space; ++i) {
-    int64_t &taps = w.kernel[static_cast<size_t>(i)], &apart = w.dilations[static_cast<size_t>(i)];
+    int64_t& taps = w.kernel[static_cast<size_t>(i)];
+    int64_t& apart = w.dilations[static_cast<size_t>(i)];
     if (apart == 1) continue;
     std::vector<int32_t> zeros(static_cast<size_t>(w.space + 3) * 2);
     zeros[static_cast<size_t>(i + 1) * 2 + 1] = static_cast<int32_t>(apart - 1);
@@ -145,7 +151,8 @@ struct Size {
 };
 
 Size TransposedSize(LayerCall& c, const Window& w, size_t i, const Extent& in) {
-  const int64_t k = w.kernel[i], s = w.strides[i];
+  const int64_t k = w.kernel[i];
+  const int64_t s = w.strides[i];
   int64_t offset = w.padding == "VALID" ? std::max<int64_t>(k - s, 0) : 0;
   if (c.Has("output_padding")) {
     const auto extra = c.Sizes("output_padding", static_cast<size_t>(w.space), 0);
@@ -161,7 +168,8 @@ void Transposed(LayerCall& c) {
   const int space = SpatialRank(c.layer().class_name);
   ValueId x = SpatialInput(c, space);
   Window w = WindowOf(c, space, x);
-  const int64_t filters = c.Int("filters"), channels = c.emit().dim(x, -1);
+  const int64_t filters = c.Int("filters");
+  const int64_t channels = c.emit().dim(x, -1);
   ValueId kernel = c.Weight("kernel", w.KernelShape(filters, channels));
   if (!c.emit().ok()) return;
   const auto above_one = [](int64_t d) { return d != 1; };

@@ -17,7 +17,8 @@ std::vector<WeightSpec> KernelAndBias(const Layer& layer) {
 void Dense(LayerCall& c) {
   const ValueId x = c.in();
   const int rank = c.emit().rank(x);
-  const int64_t features = c.emit().dim(x, -1), units = c.Int("units");
+  const int64_t features = c.emit().dim(x, -1);
+  const int64_t units = c.Int("units");
   const ValueId kernel = c.Weight("kernel", {features, units});
   if (!c.emit().ok()) return;
   const int64_t rows = c.emit().dim(kernel, 0);
@@ -46,8 +47,10 @@ std::vector<WeightSpec> EinsumWeights(const Layer& layer) {
 // A product described by its equation: "abc,cd->abd". The bias has the sizes of bias_axes, and ones after the
 // first of them.
 void EinsumDense(LayerCall& c) {
-  const std::string equation = c.Str("equation", ""), axes = c.Str("bias_axes", "");
-  const size_t comma = equation.find(','), arrow = equation.find("->");
+  const std::string equation = c.Str("equation", "");
+  const std::string axes = c.Str("bias_axes", "");
+  const size_t comma = equation.find(',');
+  const size_t arrow = equation.find("->");
   if (comma == std::string::npos || arrow == std::string::npos || arrow < comma)
     return c.emit().Reject("its equation " + equation + " is not a product of two tensors");
   const std::string out = equation.substr(arrow + 2);
@@ -77,7 +80,8 @@ void Embedding(LayerCall& c) {
 
 // Steps whose features all equal mask_value are masked and set to zero.
 void Masking(LayerCall& c) {
-  const ValueId x = c.in(), differs = c.emit().Op("NotEqual", {x, c.emit().F32(c.Float("mask_value", 0))});
+  const ValueId x = c.in();
+  const ValueId differs = c.emit().Op("NotEqual", {x, c.emit().F32(c.Float("mask_value", 0))});
   const ValueId kept = c.emit().Op("Any", {differs, c.emit().I32s({-1})}, MakeAttrs("keep_dims", true));
   const ValueId mask = c.emit().Op("Squeeze", {kept}, MakeAttrs("squeeze_dims", std::vector<int64_t>{-1}));
   c.AddOutput(c.emit().Op("Mul", {x, c.emit().Cast(kept, DType::kF32)}), mask);
@@ -110,7 +114,8 @@ void ReshapeLayer(LayerCall& c) {
   const ValueId x = c.in();
   std::vector<int64_t> target = c.Ints("target_shape");
   // -1 is inferred from the input's size and the other sizes.
-  int64_t known = 1, given = 1;
+  int64_t known = 1;
+  int64_t given = 1;
   for (int i = 1; i < c.emit().rank(x); ++i)
     known = known < 0 || c.emit().dim(x, i) < 0 ? -1 : known * c.emit().dim(x, i);
   for (const int64_t dim : target) {
@@ -131,7 +136,8 @@ void ReshapeLayer(LayerCall& c) {
 }
 
 void Permute(LayerCall& c) {
-  std::vector<int64_t> perm = {0}, sorted;
+  std::vector<int64_t> perm = {0};
+  std::vector<int64_t> sorted;
   for (const int64_t dim : c.Ints("dims")) perm.push_back(dim);
   sorted = perm;
   std::ranges::sort(sorted);
@@ -164,8 +170,10 @@ void TimeDistributed(LayerCall& c) {
   if (rank < 3)
     return c.emit().Reject("its input is " + ToString(c.emit().type(x)) +
                            ", expected three dimensions or more");
-  std::vector<Extent> flat = {Extent{}}, unfolded = {c.emit().size(x, 0), c.emit().size(x, 1)};
-  const int64_t batch = c.emit().dim(x, 0), steps = c.emit().dim(x, 1);
+  std::vector<Extent> flat = {Extent{}};
+  std::vector<Extent> unfolded = {c.emit().size(x, 0), c.emit().size(x, 1)};
+  const int64_t batch = c.emit().dim(x, 0);
+  const int64_t steps = c.emit().dim(x, 1);
   if (batch >= 0 && steps >= 0) flat[0].size = batch * steps;
   for (int i = 2; i < rank; ++i) flat.push_back(c.emit().size(x, i));
   // The mask is passed on per step; Keras 2 drops it for a known batch size.

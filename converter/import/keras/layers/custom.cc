@@ -226,16 +226,21 @@ std::vector<Flow> ThroughRule(LayerCall& c, const std::vector<Flow>& operands) {
   const auto module = Bodyless(c, operands, passed);
   const std::string name = c.layer().custom->entry["composite"];
   const auto sites = Fuse(*module, c.state().registry, {.kernels_elsewhere = true, .for_file = true});
-  if (!sites) return c.emit().Fail(sites.error()), std::vector<Flow>();
-  if (!sites->front().fused)
-    return c.emit().Refuse("no rule builds it: composite " + name + ": " + sites->front().why),
-           std::vector<Flow>();
+  if (!sites) {
+    c.emit().Fail(sites.error());
+    return {};
+  }
+  if (!sites->front().fused) {
+    c.emit().Refuse("no rule builds it: composite " + name + ": " + sites->front().why);
+    return {};
+  }
   const Function& f = *module->functions[0];
   std::vector<Type> types;
   for (const ValueId v : f.outputs) {
-    if (!Uses(f).producer(v))
-      return c.emit().Refuse("the rule for " + name + " returns an operand or a constant"),
-             std::vector<Flow>();
+    if (!Uses(f).producer(v)) {
+      c.emit().Refuse("the rule for " + name + " returns an operand or a constant");
+      return {};
+    }
     types.push_back(f.value(v).type);
   }
   std::vector<Flow> out;

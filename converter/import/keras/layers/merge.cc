@@ -89,8 +89,8 @@ void Concatenate(LayerCall& c) {
   if (axis < 0 || axis >= rank) return c.emit().Reject("its axis does not exist");
   for (const ValueId part : parts)
     for (int i = 0; i < rank; ++i) {
-      const int64_t a = c.emit().rank(part) == rank ? c.emit().dim(part, i) : -2,
-                    b = c.emit().dim(parts[0], i);
+      const int64_t a = c.emit().rank(part) == rank ? c.emit().dim(part, i) : -2;
+      const int64_t b = c.emit().dim(parts[0], i);
       if (c.emit().ok() && (a == -2 || (i != axis && a >= 0 && b >= 0 && a != b)))
         return c.emit().Reject("it joins " + ToString(c.emit().type(parts[0])) + " and " +
                                ToString(c.emit().type(part)) + " along dimension " + std::to_string(axis));
@@ -143,7 +143,8 @@ void Dot(LayerCall& c) {
       return c.emit().Reject("its axis " + std::to_string(axes[i]) + " does not exist");
     if (c.Bool("normalize", false)) v[i] = UnitLength(c, v[i], axes[i]);
   }
-  const Rows a = ToRows(c, v[0], axes[0]), b = ToRows(c, v[1], axes[1]);
+  const Rows a = ToRows(c, v[0], axes[0]);
+  const Rows b = ToRows(c, v[1], axes[1]);
   const ValueId product = c.emit().Op("BatchMatMulV2", {a.matrix, b.matrix}, MakeAttrs("adj_y", true));
   std::vector<Extent> shape = {c.emit().size(product, 0)};
   shape.insert(shape.end(), a.sizes.begin(), a.sizes.end());

@@ -22,7 +22,8 @@ std::vector<WeightSpec> BatchWeights(const Layer& layer) {
 }
 
 int Axis(LayerCall& c, int rank) {
-  const int64_t axis = c.Int("axis", -1), at = axis < 0 ? axis + rank : axis;
+  const int64_t axis = c.Int("axis", -1);
+  const int64_t at = axis < 0 ? axis + rank : axis;
   if (at >= 0 && at < rank) return static_cast<int>(at);
   if (c.emit().ok()) c.emit().Reject("its axis " + std::to_string(axis) + " does not exist");
   return 0;
@@ -42,9 +43,11 @@ ValueId AlongAxis(LayerCall& c, ValueId vector, int axis, int rank) {
 
 void BatchNormalization(LayerCall& c) {
   const ValueId x = c.in();
-  const int rank = c.emit().rank(x), axis = Axis(c, rank);
+  const int rank = c.emit().rank(x);
+  const int axis = Axis(c, rank);
   const std::vector<int64_t> shape = {c.emit().dim(x, axis)};
-  const ValueId mean = c.Weight("moving_mean", shape), variance = c.Weight("moving_variance", shape);
+  const ValueId mean = c.Weight("moving_mean", shape);
+  const ValueId variance = c.Weight("moving_variance", shape);
   const int64_t channels = c.emit().dim(mean, 0);
   if (!c.emit().ok()) return;
   const ValueId gamma =
@@ -67,7 +70,8 @@ void BatchNormalization(LayerCall& c) {
 void LayerNormalization(LayerCall& c) {
   const ValueId x = c.in();
   const int rank = c.emit().rank(x);
-  std::vector<int64_t> axes = c.Has("axis") ? c.Ints("axis") : std::vector<int64_t>{-1}, sizes;
+  std::vector<int64_t> axes = c.Has("axis") ? c.Ints("axis") : std::vector<int64_t>{-1};
+  std::vector<int64_t> sizes;
   for (int64_t& axis : axes) {
     if (axis < 0) axis += rank;
     if (axis < 1 || axis >= rank)
@@ -102,8 +106,10 @@ void LayerNormalization(LayerCall& c) {
 // the group's channels. Another axis is moved there and back.
 void GroupNormalization(LayerCall& c) {
   ValueId x = c.in();
-  const int rank = c.emit().rank(x), axis = Axis(c, rank);
-  std::vector<int64_t> to, back(static_cast<size_t>(rank));
+  const int rank = c.emit().rank(x);
+  const int axis = Axis(c, rank);
+  std::vector<int64_t> to;
+  std::vector<int64_t> back(static_cast<size_t>(rank));
   for (int i = 0; i < rank; ++i)
     if (i != axis) to.push_back(i);
   to.push_back(axis);
@@ -118,7 +124,8 @@ void GroupNormalization(LayerCall& c) {
   if (channels < 1 || groups < 1 || channels % groups != 0)
     return c.emit().Reject("its " + std::to_string(groups) + " groups do not divide " +
                            std::to_string(channels) + " channels");
-  std::vector<Extent> split, whole;
+  std::vector<Extent> split;
+  std::vector<Extent> whole;
   std::vector<int64_t> axes;
   for (int i = 0; i + 1 < rank; ++i) {
     whole.push_back(c.emit().size(x, i));
@@ -130,8 +137,8 @@ void GroupNormalization(LayerCall& c) {
   whole.push_back({channels});
   axes.push_back(rank);
   const Attrs keep = MakeAttrs("keep_dims", true);
-  const ValueId grouped = c.emit().Reshape(x, split),
-                mean = c.emit().Op("Mean", {grouped, c.emit().I32s(axes)}, keep);
+  const ValueId grouped = c.emit().Reshape(x, split);
+  const ValueId mean = c.emit().Op("Mean", {grouped, c.emit().I32s(axes)}, keep);
   const ValueId squares = c.emit().Op("SquaredDifference", {grouped, mean});
   const ValueId variance = c.emit().Op("Mean", {squares, c.emit().I32s(axes)}, keep);
   const ValueId root =
@@ -147,7 +154,8 @@ std::vector<WeightSpec> RmsWeights(const Layer&) { return {{"scale", "vars/0"}};
 // x / sqrt(mean(x^2)) along the last axis, without a mean.
 void RmsNormalization(LayerCall& c) {
   const ValueId x = c.in();
-  const int rank = c.emit().rank(x), axis = Axis(c, rank);
+  const int rank = c.emit().rank(x);
+  const int axis = Axis(c, rank);
   if (axis != rank - 1) return c.emit().Refuse("an axis other than the last");
   const ValueId squares =
       c.emit().Op("Mean", {c.emit().Op("Square", {x}), c.emit().I32s({-1})}, MakeAttrs("keep_dims", true));

@@ -201,7 +201,8 @@ bool HasNumber(const json& plain) {
 }  // namespace
 
 DType CommonType(LayerCall& c, const Given* a, const Given* b, std::string_view op) {
-  const DType x = DTypeOf(a, c), y = DTypeOf(b, c);
+  const DType x = DTypeOf(a, c);
+  const DType y = DTypeOf(b, c);
   if (op == "RealDiv" || HasFraction(a) || HasFraction(b) || x == DType::kF32 || y == DType::kF32)
     return DType::kF32;
   if (c.keras() < 3) return x == DType::kNone ? y : x;

@@ -43,7 +43,8 @@ void Truncate(LayerCall& c, std::string_view) {
 }
 
 void FullLike(LayerCall& c, std::string_view) {
-  const json value = PlainArgument(c, 1, {"fill_value"}), type = PlainArgument(c, 2, {"dtype"});
+  const json value = PlainArgument(c, 1, {"fill_value"});
+  const json type = PlainArgument(c, 2, {"dtype"});
   if (!value.is_number()) return c.emit().Refuse("no fill value");
   if (!type.is_null()) return c.emit().Refuse("its dtype " + type.dump().substr(0, 80));
   const ValueId zeros = c.emit().Op("ZerosLike", {TensorArgument(c, 0, {"x"})});
@@ -52,8 +53,8 @@ void FullLike(LayerCall& c, std::string_view) {
 }
 
 void OfTwoFloats(LayerCall& c, std::string_view name) {
-  const ValueId x = Operand(c, FindArgument(c, 0, {"x1", "x"}), DType::kF32),
-                y = Operand(c, FindArgument(c, 1, {"x2", "y"}), DType::kF32);
+  const ValueId x = Operand(c, FindArgument(c, 0, {"x1", "x"}), DType::kF32);
+  const ValueId y = Operand(c, FindArgument(c, 1, {"x2", "y"}), DType::kF32);
   if (name == "hypot") {
     const ValueId squares = c.emit().Op("AddV2", {c.emit().Op("Square", {x}), c.emit().Op("Square", {y})});
     return c.AddOutput(c.emit().Op("Sqrt", {squares}));
@@ -108,7 +109,8 @@ void LocalResponse(LayerCall& c, std::string_view op) {
 }
 
 void Band(LayerCall& c, std::string_view name) {
-  int64_t below = -1, above = -1;
+  int64_t below = -1;
+  int64_t above = -1;
   if (name == "bandpart") {
     below = IntArgument(c, 1, {"num_lower"}, -1);
     above = IntArgument(c, 2, {"num_upper"}, -1);
@@ -168,7 +170,8 @@ void Average(LayerCall& c, std::string_view op) {
 
 // (x + sqrt(x^2 + b)) / 2
 void SquarePlus(LayerCall& c, std::string_view) {
-  const ValueId x = Fractions(c), b = c.emit().F32(NumberArgument(c, 1, {"b"}, 4));
+  const ValueId x = Fractions(c);
+  const ValueId b = c.emit().F32(NumberArgument(c, 1, {"b"}, 4));
   const ValueId root = c.emit().Op("Sqrt", {c.emit().Op("AddV2", {c.emit().Op("Square", {x}), b})});
   c.AddOutput(c.emit().Op("Mul", {c.emit().Op("AddV2", {x, root}), c.emit().F32(0.5)}));
 }
@@ -177,8 +180,8 @@ void SquarePlus(LayerCall& c, std::string_view) {
 void Celu(LayerCall& c, std::string_view) {
   const double alpha = NumberArgument(c, 1, {"alpha"}, 1);
   if (alpha == 0) return c.emit().Reject("its alpha is 0");
-  const ValueId x = Fractions(c),
-                bent = c.emit().Op("Elu", {c.emit().Op("Mul", {x, c.emit().F32(1 / alpha)})});
+  const ValueId x = Fractions(c);
+  const ValueId bent = c.emit().Op("Elu", {c.emit().Op("Mul", {x, c.emit().F32(1 / alpha)})});
   const ValueId positive = c.emit().Op("Greater", {x, c.emit().F32(0)});
   c.AddOutput(c.emit().Op("SelectV2", {positive, x, c.emit().Op("Mul", {bent, c.emit().F32(alpha)})}));
 }
@@ -206,9 +209,10 @@ void Shrink(LayerCall& c, std::string_view name) {
 }
 
 void Threshold(LayerCall& c, std::string_view) {
-  const double least = NumberArgument(c, 1, {"threshold"}, 0),
-               otherwise = NumberArgument(c, 2, {"default_value"}, 0);
-  const ValueId x = Fractions(c), above = c.emit().Op("Greater", {x, c.emit().F32(least)});
+  const double least = NumberArgument(c, 1, {"threshold"}, 0);
+  const double otherwise = NumberArgument(c, 2, {"default_value"}, 0);
+  const ValueId x = Fractions(c);
+  const ValueId above = c.emit().Op("Greater", {x, c.emit().F32(least)});
   c.AddOutput(c.emit().Op("SelectV2", {above, x, c.emit().F32(otherwise)}));
 }
 

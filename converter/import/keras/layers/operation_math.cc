@@ -41,15 +41,17 @@ void Named(LayerCall& c, std::string_view activation) {
 }
 
 void Binary(LayerCall& c, std::string_view op) {
-  const Given *a = FindArgument(c, 0, {"x", "x1", "a", "value"}),
-              *b = FindArgument(c, 1, {"y", "x2", "b", "bias", "x"});
+  const Given* a = FindArgument(c, 0, {"x", "x1", "a", "value"});
+  const Given* b = FindArgument(c, 1, {"y", "x2", "b", "bias", "x"});
   const DType type = CommonType(c, a, b, op);
-  const ValueId x = Operand(c, a, type), y = Operand(c, b, type);
+  const ValueId x = Operand(c, a, type);
+  const ValueId y = Operand(c, b, type);
   c.AddOutput(c.emit().Op(op, {x, y}));
 }
 
 void Logical(LayerCall& c, std::string_view op) {
-  const ValueId x = TensorArgument(c, 0, {"x", "x1"}), y = TensorArgument(c, 1, {"y", "x2"});
+  const ValueId x = TensorArgument(c, 0, {"x", "x1"});
+  const ValueId y = TensorArgument(c, 1, {"y", "x2"});
   c.AddOutput(c.emit().Op(op, {c.emit().Cast(x, DType::kBool), c.emit().Cast(y, DType::kBool)}));
 }
 
@@ -60,19 +62,22 @@ void AddAll(LayerCall& c, std::string_view op) {
 }
 
 void Where(LayerCall& c, std::string_view op) {
-  const Given *a = FindArgument(c, 1, {"x", "x1"}), *b = FindArgument(c, 2, {"y", "x2"});
+  const Given* a = FindArgument(c, 1, {"x", "x1"});
+  const Given* b = FindArgument(c, 2, {"y", "x2"});
   const ValueId condition = c.emit().Cast(TensorArgument(c, 0, {"condition"}), DType::kBool);
   const DType type = CommonType(c, a, b, op);
-  const ValueId x = Operand(c, a, type), y = Operand(c, b, type);
+  const ValueId x = Operand(c, a, type);
+  const ValueId y = Operand(c, b, type);
   c.AddOutput(c.emit().Op(op, {condition, x, y}));
 }
 
 void Clip(LayerCall& c, std::string_view) {
   const Given* x = FindArgument(c, 0, {"t", "x"});
-  const json low = PlainArgument(c, 1, {"clip_value_min", "x_min"}),
-             high = PlainArgument(c, 2, {"clip_value_max", "x_max"});
+  const json low = PlainArgument(c, 1, {"clip_value_min", "x_min"});
+  const json high = PlainArgument(c, 2, {"clip_value_max", "x_max"});
   if (!low.is_number() || !high.is_number()) return c.emit().Refuse("bounds that are not numbers");
-  const Given least{low}, most{high};
+  const Given least{low};
+  const Given most{high};
   const bool fraction = low.is_number_float() || high.is_number_float();
   const DType type = fraction ? DType::kF32 : CommonType(c, x, nullptr, "");
   const ValueId raised = c.emit().Op("Maximum", {Operand(c, x, type), Operand(c, &least, type)});
@@ -198,15 +203,18 @@ void TopK(LayerCall& c, std::string_view op) {
 }
 
 void MatMul(LayerCall& c, std::string_view op) {
-  const ValueId a = TensorArgument(c, 0, {"a", "x1"}), b = TensorArgument(c, 1, {"b", "x2"});
-  const bool adj_x = FlagArgument(c, 2, {"transpose_a"}), adj_y = FlagArgument(c, 3, {"transpose_b"});
+  const ValueId a = TensorArgument(c, 0, {"a", "x1"});
+  const ValueId b = TensorArgument(c, 1, {"b", "x2"});
+  const bool adj_x = FlagArgument(c, 2, {"transpose_a"});
+  const bool adj_y = FlagArgument(c, 3, {"transpose_b"});
   if (c.emit().rank(a) < 2 || c.emit().rank(b) < 2) return c.emit().Refuse("a product of a vector");
   c.AddOutput(c.emit().Op(op, {a, b}, MakeAttrs("adj_x", adj_x, "adj_y", adj_y)));
 }
 
 // A product with one matrix, batched over the other dimensions, or with a scalar.
 void Dot(LayerCall& c, std::string_view op) {
-  const Given *a = FindArgument(c, 0, {"x1"}), *b = FindArgument(c, 1, {"x2"});
+  const Given* a = FindArgument(c, 0, {"x1"});
+  const Given* b = FindArgument(c, 1, {"x2"});
   const auto rank = [&](const Given* given) {
     const auto* flow = given ? std::get_if<Flow>(&given->value) : nullptr;
     return flow ? c.emit().rank(flow->value) : 0;
@@ -261,7 +269,8 @@ void Gelu(LayerCall& c, std::string_view) {
 
 void Silu(LayerCall& c, std::string_view) {
   const double beta = NumberArgument(c, 1, {"beta"}, 1);
-  const ValueId x = c.in(), scaled = beta == 1 ? x : c.emit().Op("Mul", {x, c.emit().F32(beta)});
+  const ValueId x = c.in();
+  const ValueId scaled = beta == 1 ? x : c.emit().Op("Mul", {x, c.emit().F32(beta)});
   c.AddOutput(c.emit().Op("Mul", {x, c.emit().Op("Sigmoid", {scaled})}));
 }
 

@@ -38,7 +38,8 @@ void Concat(LayerCall& c, std::string_view) {
 void Pile(LayerCall& c, std::string_view name) {
   std::vector<ValueId> parts = Parts(c);
   if (!c.emit().ok()) return;
-  const bool vectors = c.emit().rank(parts[0]) == 1, across = name == "hstack";
+  const bool vectors = c.emit().rank(parts[0]) == 1;
+  const bool across = name == "hstack";
   if (vectors && !across)
     for (ValueId& part : parts) part = c.emit().Op("ExpandDims", {part, c.emit().I32(0)});
   c.AddOutput(c.emit().Concat(std::move(parts), across && !vectors ? 1 : 0));
@@ -54,7 +55,8 @@ void Stack(LayerCall& c, std::string_view) {
 void Unstack(LayerCall& c, std::string_view) {
   const ValueId x = c.in();
   c.Keyword("num");  // follows from the size
-  const int64_t axis = AxisOf(c, 2, 0, c.emit().rank(x)), count = c.emit().dim(x, static_cast<int>(axis));
+  const int64_t axis = AxisOf(c, 2, 0, c.emit().rank(x));
+  const int64_t count = c.emit().dim(x, static_cast<int>(axis));
   if (c.emit().ok() && (count < 1 || count > (1 << 12)))
     c.emit().Refuse("an input " + ToString(c.emit().type(x)) +
                     ", which must have a moderate number of parts");
@@ -67,7 +69,8 @@ void Unstack(LayerCall& c, std::string_view) {
 void Split(LayerCall& c, std::string_view) {
   const ValueId x = c.in();
   const json said = PlainArgument(c, 1, {"num_or_size_splits", "indices_or_sections"});
-  const int64_t axis = AxisOf(c, 2, 0, c.emit().rank(x)), size = c.emit().dim(x, static_cast<int>(axis));
+  const int64_t axis = AxisOf(c, 2, 0, c.emit().rank(x));
+  const int64_t size = c.emit().dim(x, static_cast<int>(axis));
   auto sizes = IntsArgument(c, 1, {"num_or_size_splits", "indices_or_sections"});
   if (!c.emit().ok()) return;
   if (!sizes || sizes->size() > (1 << 12)) return c.emit().Refuse("an unknown number of parts");
@@ -169,7 +172,8 @@ void Reverse(LayerCall& c, std::string_view) {
 }
 
 void Roll(LayerCall& c, std::string_view) {
-  const auto shift = IntsArgument(c, 1, {"shift"}), axis = IntsArgument(c, 2, {"axis"});
+  const auto shift = IntsArgument(c, 1, {"shift"});
+  const auto axis = IntsArgument(c, 2, {"axis"});
   if (!shift || !axis) return c.emit().Refuse("no shift along an axis");
   c.AddOutput(c.emit().Op("Roll", {c.in(), c.emit().I32s(*shift), c.emit().I32s(*axis)}));
 }
@@ -235,7 +239,8 @@ void CutOut(LayerCall& c, std::string_view op) {
 
 void OneHot(LayerCall& c, std::string_view) {
   const int64_t depth = IntArgument(c, 1, {"depth", "num_classes"}, 0);
-  const double on = NumberArgument(c, 2, {"on_value"}, 1), off = NumberArgument(c, 3, {"off_value"}, 0);
+  const double on = NumberArgument(c, 2, {"on_value"}, 1);
+  const double off = NumberArgument(c, 3, {"off_value"}, 0);
   const int64_t axis = IntArgument(c, 4, {"axis"}, -1);
   const json type = PlainArgument(c, kNoPosition, {"dtype"});
   const bool whole = type == "int32" || type == "int64" || type == "bool";
@@ -259,8 +264,8 @@ void Blocks(LayerCall& c, std::string_view op) {
 
 void Resize(LayerCall& c, std::string_view) {
   const auto size = IntsArgument(c, 1, {"size"});
-  const std::string how = TextArgument(c, 2, {"method", "interpolation"}, "bilinear"),
-                    format = TextArgument(c, 9, {"data_format"}, "channels_last");
+  const std::string how = TextArgument(c, 2, {"method", "interpolation"}, "bilinear");
+  const std::string format = TextArgument(c, 9, {"data_format"}, "channels_last");
   for (const char* flag :
        {"antialias", "preserve_aspect_ratio", "crop_to_aspect_ratio", "pad_to_aspect_ratio"})
     if (FlagArgument(c, 9, {flag})) return c.emit().Refuse(flag);

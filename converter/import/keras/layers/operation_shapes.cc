@@ -80,8 +80,8 @@ void SwapAxes(LayerCall& c, std::string_view) {
 void MoveAxis(LayerCall& c, std::string_view) {
   const int rank = c.emit().rank(c.in());
   const std::vector<int64_t> none;
-  const auto from = AxesOf(c, IntsArgument(c, 1, {"source"}).value_or(none), rank),
-             to = AxesOf(c, IntsArgument(c, 2, {"destination"}).value_or(none), rank);
+  const auto from = AxesOf(c, IntsArgument(c, 1, {"source"}).value_or(none), rank);
+  const auto to = AxesOf(c, IntsArgument(c, 2, {"destination"}).value_or(none), rank);
   if (c.emit().ok() && from.size() != to.size())
     c.emit().Reject("its source and destination differ in number");
   if (!c.emit().ok()) return;
@@ -121,7 +121,11 @@ namespace {
 
 struct SliceSpec {
   std::vector<int64_t> begin, end, step;
-  int64_t begin_mask = 0, end_mask = 0, shrink = 0, ellipsis = 0, new_axis = 0;
+  int64_t begin_mask = 0;
+  int64_t end_mask = 0;
+  int64_t shrink = 0;
+  int64_t ellipsis = 0;
+  int64_t new_axis = 0;
 
   void Add(int64_t from, int64_t to, int64_t by) {
     begin.push_back(from);

@@ -49,7 +49,8 @@ void Normalization(LayerCall& c) {
   if (axes.size() == 1 && axes[0] != -1 && axes[0] != rank - 1)
     return c.emit().Refuse("an axis other than the last");
   if (axes.size() > 1) return c.emit().Refuse("several axes");
-  ValueId mean, variance;
+  ValueId mean;
+  ValueId variance;
   if (c.Has("mean")) {
     mean = PerChannel(c, "mean", 0);
     variance = PerChannel(c, "variance", 1);

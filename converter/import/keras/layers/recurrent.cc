@@ -43,7 +43,9 @@ RecurrentSpec SpecOf(LayerCall& c) {
 void GateByGate(LayerCall& c, const RecurrentSpec& spec, int64_t features, RecurrentOperands& to) {
   const std::vector<size_t> order =
       spec.kind == CellKind::kLstm ? std::vector<size_t>{0, 2, 1, 3} : std::vector<size_t>{0, 1, 2};
-  std::vector<ValueId> kernels, recurrents, biases;
+  std::vector<ValueId> kernels;
+  std::vector<ValueId> recurrents;
+  std::vector<ValueId> biases;
   for (const size_t gate : order) {
     kernels.push_back(c.Constant(c.WeightData(gate * 3, {features, spec.units}), "kernel"));
     recurrents.push_back(
@@ -76,8 +78,9 @@ void FromCudnn(LayerCall& c, const RecurrentSpec& spec, int64_t features, Recurr
 }
 
 void ReadWeights(LayerCall& c, const RecurrentSpec& spec, RecurrentOperands& to) {
-  const int64_t features = c.emit().dim(to.inputs, -1), gates = GateCount(spec.kind),
-                columns = gates * spec.units;
+  const int64_t features = c.emit().dim(to.inputs, -1);
+  const int64_t gates = GateCount(spec.kind);
+  const int64_t columns = gates * spec.units;
   if (c.emit().ok() && features < 0)
     c.emit().Refuse("its input is " + ToString(c.emit().type(to.inputs)) +
                     ", whose number of features is unknown");
@@ -215,10 +218,13 @@ ValueId Merged(LayerCall& c, const std::string& mode, ValueId a, ValueId b) {
 
 // Runs two layers over one input, one of them backwards; that one's sequence is reversed again.
 void Bidirectional(LayerCall& c) {
-  const ValueId x = c.in(), mask = MaskOf(c);
+  const ValueId x = c.in();
+  const ValueId mask = MaskOf(c);
   const std::vector<ValueId> given = GivenStates(c);
-  std::vector<ValueId> results, states;
-  bool sequences = false, return_state = false;
+  std::vector<ValueId> results;
+  std::vector<ValueId> states;
+  bool sequences = false;
+  bool return_state = false;
   for (size_t side = 0; side < 2; ++side) {
     const Layer& layer = *c.layer().wrapped[side];
     if (layer.weights.empty() || !FindLayer(layer.class_name) ||

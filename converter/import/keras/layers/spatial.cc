@@ -108,7 +108,8 @@ void CenterCrop(LayerCall& c) {
   ValueId x = SpatialInput(c, 2);
   const std::vector<int64_t> want = {c.Int("height"), c.Int("width")};
   for (int i = 0; i < 2; ++i) {
-    const int64_t size = c.emit().dim(x, i + 1), to = want[static_cast<size_t>(i)];
+    const int64_t size = c.emit().dim(x, i + 1);
+    const int64_t to = want[static_cast<size_t>(i)];
     if (!c.emit().ok()) return;
     if (to < 1 || size < to)
       return c.emit().Refuse("its input is " + ToString(c.emit().type(x)) +

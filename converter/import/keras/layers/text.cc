@@ -23,7 +23,8 @@ std::string ModeOf(LayerCall& c) {
 
 // Tokens of all rows, and where each row ends (i64).
 struct Ragged {
-  ValueId values = kNoValue, splits = kNoValue;
+  ValueId values = kNoValue;
+  ValueId splits = kNoValue;
 };
 
 ValueId Standardized(LayerCall& c, ValueId text) {
@@ -31,8 +32,10 @@ ValueId Standardized(LayerCall& c, ValueId text) {
   const std::string name = how.is_string() ? how.get<std::string>() : "";
   if (how.is_null() || name == "none") return text;
   const bool both = name == "lower_and_strip_punctuation";
-  if (!both && name != "lower" && name != "strip_punctuation")
-    return c.emit().Refuse("a function of its own to standardize text"), kNoValue;
+  if (!both && name != "lower" && name != "strip_punctuation") {
+    c.emit().Refuse("a function of its own to standardize text");
+    return kNoValue;
+  }
   if (both || name == "lower") text = c.emit().Op("StringLower", {text}, MakeAttrs("encoding", ""));
   if (!both && name == "lower") return text;
   return c.emit().Op("StaticRegexReplace", {text},
@@ -86,9 +89,14 @@ std::vector<int64_t> Widths(LayerCall& c) {
 Ragged Tokens(LayerCall& c, ValueId text) {
   const std::string how = c.config()["split"].is_string() ? c.Str("split", "") : "";
   Ragged tokens;
-  if (how == "whitespace") tokens = AtSpaces(c, text);
-  else if (how == "character") tokens = IntoCharacters(c, text);
-  else return c.emit().Refuse("a function of its own to split text"), tokens;
+  if (how == "whitespace") {
+    tokens = AtSpaces(c, text);
+  } else if (how == "character") {
+    tokens = IntoCharacters(c, text);
+  } else {
+    c.emit().Refuse("a function of its own to split text");
+    return tokens;
+  }
   const std::vector<int64_t> widths = Widths(c);
   if (widths.empty()) return tokens;
   const auto grams = c.emit().Ops("StringNGrams", {tokens.values, tokens.splits},
@@ -112,9 +120,14 @@ ValueId Weighted(LayerCall& c, const Vocabulary& v, ValueId counts, int64_t dept
 ValueId Output(LayerCall& c, const Vocabulary& v, ValueId numbers, const std::string& mode) {
   if (mode == "int") return numbers;
   const int64_t depth = DepthOf(c, v);
-  if (depth < 1 || depth > (1 << 24))
-    return c.emit().Reject("its max_tokens is " + std::to_string(depth)), kNoValue;
-  if (c.Bool("sparse", false)) return c.emit().Refuse("a sparse result"), kNoValue;
+  if (depth < 1 || depth > (1 << 24)) {
+    c.emit().Reject("its max_tokens is " + std::to_string(depth));
+    return kNoValue;
+  }
+  if (c.Bool("sparse", false)) {
+    c.emit().Refuse("a sparse result");
+    return kNoValue;
+  }
   const ValueId small = c.emit().Cast(numbers, DType::kI32);
   if (mode != "tf_idf") return Encoded(c, small, depth, mode);
   return Weighted(c, v, Encoded(c, small, depth, "count"), depth);
@@ -135,11 +148,18 @@ ValueId Padded(LayerCall& c, const Ragged& numbers, const Extent& rows) {
 ValueId Counted(LayerCall& c, const Vocabulary& v, const Ragged& numbers, const Extent& rows,
                 const std::string& mode) {
   const int64_t depth = DepthOf(c, v);
-  if (depth < 1 || depth > (1 << 24))
-    return c.emit().Reject("its max_tokens is " + std::to_string(depth)), kNoValue;
-  if (c.Bool("sparse", false)) return c.emit().Refuse("a sparse result"), kNoValue;
-  if (mode != "multi_hot" && mode != "count" && mode != "tf_idf")
-    return c.emit().Refuse("output_mode " + mode), kNoValue;
+  if (depth < 1 || depth > (1 << 24)) {
+    c.emit().Reject("its max_tokens is " + std::to_string(depth));
+    return kNoValue;
+  }
+  if (c.Bool("sparse", false)) {
+    c.emit().Refuse("a sparse result");
+    return kNoValue;
+  }
+  if (mode != "multi_hot" && mode != "count" && mode != "tf_idf") {
+    c.emit().Refuse("output_mode " + mode);
+    return kNoValue;
+  }
   const ValueId size =
       c.emit().Const({{DType::kI64, Shape::Scalar()}, Buffer::Of<int64_t>(std::vector<int64_t>{depth})});
   const ValueId none = c.emit().Const({{DType::kF32, {0}}, Buffer::Of<float>(std::vector<float>())});
@@ -152,9 +172,11 @@ ValueId Counted(LayerCall& c, const Vocabulary& v, const Ragged& numbers, const 
 // Dense numbers, cut or padded along the last axis.
 ValueId Cut(LayerCall& c, ValueId numbers) {
   if (!c.Has("output_sequence_length")) return numbers;
-  const int64_t length = c.Int("output_sequence_length"), own = c.emit().dim(numbers, -1);
+  const int64_t length = c.Int("output_sequence_length");
+  const int64_t own = c.emit().dim(numbers, -1);
   if (own == length) return numbers;
-  return c.emit().Refuse("output_sequence_length without split"), kNoValue;
+  c.emit().Refuse("output_sequence_length without split");
+  return kNoValue;
 }
 
 void TextVectorization(LayerCall& c) {

@@ -48,8 +48,10 @@ Words Written(LayerCall& c, std::string_view text, bool integers) {
   for (std::string& word : words) {
     if (!integers) break;
     const auto value = Integer(word);
-    if (!value)
-      return c.emit().Reject("\"" + word.substr(0, 40) + "\" in its vocabulary is no integer"), Words();
+    if (!value) {
+      c.emit().Reject("\"" + word.substr(0, 40) + "\" in its vocabulary is no integer");
+      return {};
+    }
     word = std::to_string(*value);
   }
   return words;
@@ -59,17 +61,22 @@ Words Written(LayerCall& c, std::string_view text, bool integers) {
 Words Stored(LayerCall& c, bool integers) {
   const json listed = c.config().value("vocabulary", json());
   if (listed.is_array() && !listed.empty()) return Listed(c, listed, integers);
-  if (!listed.is_null() && !listed.is_array())
-    return c.emit().Refuse("a vocabulary that is not in the file; pass the layer a list"), Words();
+  if (!listed.is_null() && !listed.is_array()) {
+    c.emit().Refuse("a vocabulary that is not in the file; pass the layer a list");
+    return {};
+  }
   for (const char* part : {"", "_lookup_layer/"}) {
     const auto text = c.state().archive.Asset(c.layer().group + part + "vocabulary.txt");
-    if (!text) return c.emit().Fail(text.error()), Words();
+    if (!text) {
+      c.emit().Fail(text.error());
+      return {};
+    }
     if (*text) return Written(c, **text, integers);
   }
-  return c.emit().Reject(
-             "the file has no vocabulary of it; adapt the layer, or pass it a list, before saving the "
-             "model as .keras"),
-         Words();
+  c.emit().Reject(
+      "the file has no vocabulary of it; adapt the layer, or pass it a list, before saving the "
+      "model as .keras");
+  return {};
 }
 
 // Weights of the tokens in front of their average for unknown words.
@@ -88,17 +95,27 @@ std::vector<float> StoredWeights(LayerCall& c, size_t listed, const Vocabulary& 
     }
     return weights;
   }
-  if (!c.state().archive.by_object()) return c.emit().Reject("the file has no idf_weights of it"), weights;
+  if (!c.state().archive.by_object()) {
+    c.emit().Reject("the file has no idf_weights of it");
+    return weights;
+  }
   for (const char* part : {"", "_lookup_layer/"}) {
     const std::string dataset = c.state().archive.FindWeight(c.layer().group + part + "vars/idf_weights");
     if (dataset.empty()) continue;
     const auto stored = c.state().archive.Read(dataset);
-    if (!stored) return c.emit().Fail(stored.error()), weights;
-    if (stored->type.dtype != DType::kF32) return c.emit().Reject("its idf_weights are no floats"), weights;
+    if (!stored) {
+      c.emit().Fail(stored.error());
+      return weights;
+    }
+    if (stored->type.dtype != DType::kF32) {
+      c.emit().Reject("its idf_weights are no floats");
+      return weights;
+    }
     const auto values = stored->data.As<float>();
     return {values.begin(), values.end()};
   }
-  return c.emit().Reject("the file has no idf_weights of it"), weights;
+  c.emit().Reject("the file has no idf_weights of it");
+  return weights;
 }
 
 Tensor Numbers(const std::vector<int64_t>& numbers) {
@@ -157,8 +174,10 @@ Vocabulary ReadVocabulary(LayerCall& c, const std::string& mode, int64_t oov_cou
   v.masked = mask.has_value();
   v.mask = mask.value_or("");
   v.oov = integers ? std::to_string(c.Int("oov_token", -1)) : c.Str("oov_token", "[UNK]");
-  if (oov_count < 0 || oov_count > INT32_MAX)
-    return c.emit().Reject("its num_oov_indices is " + std::to_string(oov_count)), v;
+  if (oov_count < 0 || oov_count > INT32_MAX) {
+    c.emit().Reject("its num_oov_indices is " + std::to_string(oov_count));
+    return v;
+  }
   v.oov_begin = mode == "int" && v.masked ? 1 : 0;
   v.oov_end = v.oov_begin + oov_count;
   Words words = Stored(c, integers);

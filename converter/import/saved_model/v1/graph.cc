@@ -45,7 +45,8 @@ const tf::Tensor* ConstantOf(const Graph& g, Port port) {
 }
 
 Result<std::vector<int>> Order(const Graph& g) {
-  std::vector<int> waiting(g.nodes.size(), 0), out;
+  std::vector<int> waiting(g.nodes.size(), 0);
+  std::vector<int> out;
   std::vector<std::vector<int>> readers(g.nodes.size());
   for (int n = 0; n < static_cast<int>(g.nodes.size()); ++n) {
     const auto after = [&](int producer) {
@@ -89,7 +90,8 @@ void Redirect(Graph& g, const std::map<int, int>& by) {
 }
 
 void Prune(Graph& g, bool states) {
-  std::vector<int> pending = g.effects, number(g.nodes.size(), -1);
+  std::vector<int> pending = g.effects;
+  std::vector<int> number(g.nodes.size(), -1);
   for (const Port& result : g.results) pending.push_back(result.node);
   while (!pending.empty()) {
     const int n = pending.back();

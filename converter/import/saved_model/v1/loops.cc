@@ -49,7 +49,8 @@ class Frames {
     int frame = 0;
     const auto join = [&](int producer) -> Status {
       if (g_[n].kind == Kind::kMerge && g_[producer].kind == Kind::kNextIteration) return {};
-      int deep = of(producer), flat = frame;
+      int deep = of(producer);
+      int flat = frame;
       if (frames_[static_cast<size_t>(deep)].depth < frames_[static_cast<size_t>(flat)].depth)
         std::swap(deep, flat);
       frame = deep;
@@ -63,7 +64,8 @@ class Frames {
   }
 
   Result<int> Entered(int n, int around) {
-    constexpr int kMostDepth = 64, kMostFrames = 4096;
+    constexpr int kMostDepth = 64;
+    constexpr int kMostFrames = 4096;
     const auto name = g_[n].def->attr().find("frame_name");
     const std::string text = name == g_[n].def->attr().end() ? "" : name->second.s();
     const auto [it, fresh] = numbers_.emplace(std::pair(around, text), count());

@@ -172,7 +172,9 @@ Result<const tf::FunctionDef*> RebuildFunction(SavedModel& model, const tf::Func
   Loader loader(model, true);
   for (const tf::NodeDef& node : def.node_def()) loader.AddNode(node);
   for (const auto& arg : def.signature().input_arg()) loader.AddArgument(arg.name(), 0, ToDType(arg.type()));
-  std::vector<std::string> names, results, effects;
+  std::vector<std::string> names;
+  std::vector<std::string> results;
+  std::vector<std::string> effects;
   for (const auto& [name, edge] : def.ret()) {
     names.push_back(name);
     results.push_back(edge);
