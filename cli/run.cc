@@ -45,7 +45,8 @@ struct RunFlags {
   DelegateFlags delegates;
   Missing missing = Missing::kWarn;
   int runs = 1;
-  bool explain = false, json = false;
+  bool explain = false;
+  bool json = false;
 };
 
 struct Measured {
@@ -165,7 +166,9 @@ Json Described(const Port& port, const Tensor& value) {
 }
 
 Status PrintJson(const RunFlags& flags, const Opened& opened, const Measured& measured) {
-  Json inputs = Json::array(), outputs = Json::array(), placements = Json::array();
+  Json inputs = Json::array();
+  Json outputs = Json::array();
+  Json placements = Json::array();
   for (size_t i = 0; i < measured.inputs.size(); ++i)
     inputs.push_back(Described(opened.ports.inputs[i], measured.inputs[i]));
   for (size_t i = 0; i < measured.runs.back().size(); ++i) {

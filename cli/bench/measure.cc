@@ -143,7 +143,8 @@ Status MeasureCold(BenchFlags flags, const Entry& entry, Contestant& contestant)
   if (flags.cold == 0) return {};
   flags.warmup = flags.runs = {.runs = 1, .min_seconds = 0};
   FUSEBOX_ASSIGN(const auto samples, MeasureApart(flags, {entry}, flags.cold));
-  std::vector<double> init, first;
+  std::vector<double> init;
+  std::vector<double> first;
   for (const Samples& process : samples) {
     init.push_back(process.all[0].init);
     first.push_back(process.all[0].warmup.front());
@@ -161,7 +162,10 @@ double RatioOf(const Turns& a, const Turns& b) {
 }
 
 void AddSamples(const std::vector<Samples>& samples, size_t who, Contestant& out) {
-  std::vector<double> init, first, warmup, runs;
+  std::vector<double> init;
+  std::vector<double> first;
+  std::vector<double> warmup;
+  std::vector<double> runs;
   for (const Samples& process : samples) {
     const Sample& sample = process.all[who];
     init.push_back(sample.init);

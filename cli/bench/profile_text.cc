@@ -64,7 +64,8 @@ std::vector<ProfileRow> Slowest(std::vector<ProfileRow> rows) {
 
 struct Kind {
   size_t count = 0;
-  double average = 0, calls = 0;
+  double average = 0;
+  double calls = 0;
 };
 
 // The operators of XNNPACK have numbers.

@@ -124,7 +124,8 @@ Status WriteShown(const std::string& path, const std::string& text, const Module
 Status WriteFiles(const Module& module, const std::vector<Model::Entry>& entries, const ModelOptions& options,
                   const FileFlags& flags) {
   FUSEBOX_TRY(Check(flags, module.source));
-  std::string html, overlay;
+  std::string html;
+  std::string overlay;
   if (!flags.html.empty() || !flags.model_explorer.empty()) {
     FUSEBOX_ASSIGN(const Data data, DataOf(module, options, flags));
     if (!flags.html.empty()) {

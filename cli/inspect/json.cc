@@ -100,7 +100,8 @@ Json JsonOf(const Module& module, const std::vector<Model::Entry>& entries) {
 }  // namespace
 
 Json InspectJson(const Module& module, const std::vector<Model::Entry>& entries) {
-  Json subgraphs = Json::array(), metadata = Json::array();
+  Json subgraphs = Json::array();
+  Json metadata = Json::array();
   for (const auto& function : module.functions) subgraphs.push_back(JsonOf(*function));
   for (const Metadata& m : module.metadata) metadata.push_back({{"name", m.name}, {"bytes", m.data.size()}});
   Json out = {{"file", module.source},

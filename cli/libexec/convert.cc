@@ -47,11 +47,19 @@ struct ConvertFlags {
   std::string input, output, report, dump_after, trace;
   std::vector<std::string> signatures, inputs, outputs, shapes;
   int64_t batch = 0;  // 0: not given
-  std::string composites = "fuse", keep_bodies = "custom", verify = "sample", quantize = "none", calibration,
-              placeholders = "fuse";
+  std::string composites = "fuse";
+  std::string keep_bodies = "custom";
+  std::string verify = "sample";
+  std::string quantize = "none";
+  std::string calibration;
+  std::string placeholders = "fuse";
   uint64_t verify_seed = 1;
   PluginFlags plugins;
-  bool explain = false, json = false, quiet = false, require_full_fusion = false, verify_given = false;
+  bool explain = false;
+  bool json = false;
+  bool quiet = false;
+  bool require_full_fusion = false;
+  bool verify_given = false;
 };
 
 // Adds an option with a fixed set of values.
@@ -180,7 +188,8 @@ int Sum(const std::vector<std::pair<std::string, int>>& counts) {
 // "1 of 2 composites fused (keras.lstm by fusebox.rnn), 1 verified"
 std::string FusionSummary(const Report& report) {
   std::set<std::string> by;
-  size_t fused = 0, verified = 0;
+  size_t fused = 0;
+  size_t verified = 0;
   for (const SiteReport& site : report.sites) {
     if (!site.fused) continue;
     ++fused;

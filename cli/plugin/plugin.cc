@@ -28,7 +28,8 @@ using Json = nlohmann::ordered_json;
 struct PluginCommandFlags {
   std::string subject;  // a plugin id, a path, or the name of an op or composite
   PluginFlags plugins;
-  bool load = false, json = false;
+  bool load = false;
+  bool json = false;
 };
 
 Json RowsJson(const std::vector<PluginInfo>& infos) {
@@ -158,7 +159,8 @@ std::string Lower(std::string text) {
 // "; did you mean ...": names of plugins that contain the word, else the closest one. Empty: none.
 std::string Suggestion(const Registry& registry, const std::string& word) {
   constexpr size_t kMost = 5;
-  std::set<std::string> names, containing;
+  std::set<std::string> names;
+  std::set<std::string> containing;
   for (const PluginInfo& info : registry.plugins()) {
     for (const ManifestRule& rule : info.manifest.rules)
       names.insert(rule.implements.begin(), rule.implements.end());

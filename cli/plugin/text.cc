@@ -82,7 +82,9 @@ Json RuleJson(const ManifestRule& rule) {
 }
 
 Json ProvidesJson(const Manifest& manifest) {
-  Json rules = Json::array(), ops = Json::array(), delegates = Json::array();
+  Json rules = Json::array();
+  Json ops = Json::array();
+  Json delegates = Json::array();
   for (const ManifestRule& rule : manifest.rules) rules.push_back(RuleJson(rule));
   for (const ManifestOp& op : manifest.ops)
     ops.push_back(
