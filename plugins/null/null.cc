@@ -14,7 +14,8 @@ using namespace fusebox::sdk;
 // other ops.
 struct Rule {
   // `id` starts with the plugin's namespace. `implements` is the composite's name, or a prefix ending in '*'.
-  static constexpr std::string_view id = "fusebox.null.any", implements = "fusebox.null";
+  static constexpr std::string_view id = "fusebox.null.any";
+  static constexpr std::string_view implements = "fusebox.null";
 
   // Checks types, constants and attributes of a site without changing it; may be called many times. A
   // rejection needs a reason, which `convert --explain` prints.

@@ -26,7 +26,8 @@ void ReleasePages(const fbx_tensor& constant) {
   if (constant.file == nullptr || constant.file->data == nullptr) return;
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto data = reinterpret_cast<uintptr_t>(constant.data);
-  const uintptr_t begin = (data + page - 1) / page * page, end = (data + constant.bytes) / page * page;
+  const uintptr_t begin = (data + page - 1) / page * page;
+  const uintptr_t end = (data + constant.bytes) / page * page;
   if (begin >= end) return;
   const auto* const first = static_cast<const std::byte*>(constant.data) + (begin - data);
   madvise(const_cast<std::byte*>(first), end - begin, MADV_DONTNEED);

@@ -93,7 +93,8 @@ uint32_t Subgraph::In(const NetworkNode& node, uint32_t operand) {
 }
 
 uint32_t Subgraph::Repeated(const NetworkNode& node, uint32_t operand, size_t times) {
-  const Tensor t = node.in(operand), constant = *node.constant(operand);
+  const Tensor t = node.in(operand);
+  const Tensor constant = *node.constant(operand);
   const size_t size = static_cast<size_t>(t.count()) * (Quantized(t) ? 1 : sizeof(float));
   const std::vector<uint8_t> real = Quantized(t) ? std::vector<uint8_t>() : ToFloat(constant);
   const uint8_t* const once = Quantized(t) ? t.data<const uint8_t>() : real.data();

@@ -31,7 +31,8 @@ struct Weights {
   bool always_packed = false;  // XNNPACK packs this op without look-up
   // Adjacent results in a row of a convolution that are computed as one with more channels. Their filters are
   // `step` columns apart, and zero elsewhere; dims are the dims of all of them.
-  size_t pixels = 1, step = 0;
+  size_t pixels = 1;
+  size_t step = 0;
 };
 
 class Subgraph {

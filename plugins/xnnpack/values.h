@@ -64,7 +64,8 @@ inline bool Within(float x, float least, float below) { return x >= least && x <
 // The range of the op's fused activation; unbounded: infinities. Rejects activations that are not a clamp,
 // and ranges of a single quantized value.
 struct Range {
-  float min = -INFINITY, max = INFINITY;
+  float min = -INFINITY;
+  float max = INFINITY;
 };
 Range FusedRange(const NetworkNode& node);
 

@@ -15,7 +15,8 @@ void SupportsQuantize(const NetworkNode& node) {
 }
 
 void DefineQuantize(const NetworkNode& node, Subgraph& graph) {
-  const Tensor in = node.in(0), out = node.out(0);
+  const Tensor in = node.in(0);
+  const Tensor out = node.out(0);
   if (!Quantized(in)) return graph.Convert(graph.In(node, 0), graph.Out(node));
   graph.Requantize(graph.In(node, 0), TensorQuantOf(in), graph.Out(node), TensorQuantOf(out), DimsOf(in),
                    in.dtype() == out.dtype());

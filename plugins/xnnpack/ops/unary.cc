@@ -6,8 +6,8 @@ namespace fusebox::xnnpack {
 namespace {
 
 bool LeakyReluFits(const NetworkNode& node, float slope) {
-  const float ratio = TensorQuantOf(node.in(0)).scale / TensorQuantOf(node.out(0)).scale,
-              negative = ratio * slope;
+  const float ratio = TensorQuantOf(node.in(0)).scale / TensorQuantOf(node.out(0)).scale;
+  const float negative = ratio * slope;
   return Within(ratio, 0x1p-8f, 0x1p+7f) && std::fabs(negative) >= 0x1p-8f &&
          Within(negative, -0x1.FFFC00p+6f, 0x1p+7f);
 }

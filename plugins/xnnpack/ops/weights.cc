@@ -69,7 +69,8 @@ void RequireBias(const NetworkNode& node, const WeightOperands& at, fbx_dtype dt
 }
 
 Weights PlanQuantized(const NetworkNode& node, const WeightOperands& at, Tensor filter) {
-  const Tensor input = node.in(at.input), output = node.out(0);
+  const Tensor input = node.in(at.input);
+  const Tensor output = node.out(0);
   RequireSameType(input, output);
   RequireSameType(input, filter);
   RequireScales(node, at, filter);
@@ -90,7 +91,9 @@ Weights PlanQuantized(const NetworkNode& node, const WeightOperands& at, Tensor 
 
 void RequireBlocks(Tensor filter) {
   const fbx_quant& q = *filter.quant();
-  const int64_t block = q.block_size, rows = filter.dim(0), columns = filter.dim(-1);
+  const int64_t block = q.block_size;
+  const int64_t rows = filter.dim(0);
+  const int64_t columns = filter.dim(-1);
   if (block < XNN_MIN_BLOCKSIZE || block % XNN_MIN_BLOCKSIZE != 0)
     throw Reject{"QUANT", "blocks of " + std::to_string(block) + " weights"};
   if (columns % block != 0 || q.count != static_cast<uint64_t>(rows * (columns / block)))
@@ -179,7 +182,8 @@ Dims DimsButOne(Tensor t) {
 
 void AddActivations(Recipe& recipe, Tensor input, Tensor output) {
   if (!Quantized(input)) return;
-  const TensorQuant in = TensorQuantOf(input), out = TensorQuantOf(output);
+  const TensorQuant in = TensorQuantOf(input);
+  const TensorQuant out = TensorQuantOf(output);
   recipe.Add(in.scale, in.zero_point, out.scale);
 }
 

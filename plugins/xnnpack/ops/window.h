@@ -15,7 +15,11 @@ struct Window {
 
 // Explicit, or computed by XNNPACK (flag).
 struct Padding {
-  uint32_t top = 0, right = 0, bottom = 0, left = 0, flags = 0;
+  uint32_t top = 0;
+  uint32_t right = 0;
+  uint32_t bottom = 0;
+  uint32_t left = 0;
+  uint32_t flags = 0;
 };
 
 inline uint32_t WindowSize(const NetworkNode& node, std::string_view key, int64_t otherwise) {
@@ -46,7 +50,8 @@ inline Padding PaddingOf(const NetworkNode& node, const Window& w, uint32_t heig
     node.require(size > 0, "SHAPE", "SAME padding of images of unknown size");
     return static_cast<uint32_t>(std::max<int64_t>(0, (size - 1) / stride * stride + extent - size));
   };
-  const uint32_t y = total(1, w.stride_height, rows), x = total(2, w.stride_width, columns);
+  const uint32_t y = total(1, w.stride_height, rows);
+  const uint32_t x = total(2, w.stride_width, columns);
   return {y / 2, x - x / 2, y - y / 2, x / 2, 0};
 }
 
