@@ -32,10 +32,22 @@ Status SetFromMap(const Attrs& map, tf::AttrValue& proto) {
 
 struct SetProto {
   tf::AttrValue& proto;
-  Status operator()(bool v) const { return proto.set_b(v), Status(); }
-  Status operator()(int64_t v) const { return proto.set_i(v), Status(); }
-  Status operator()(double v) const { return proto.set_f(static_cast<float>(v)), Status(); }
-  Status operator()(const std::string& v) const { return proto.set_s(v), Status(); }
+  Status operator()(bool v) const {
+    proto.set_b(v);
+    return {};
+  }
+  Status operator()(int64_t v) const {
+    proto.set_i(v);
+    return {};
+  }
+  Status operator()(double v) const {
+    proto.set_f(static_cast<float>(v));
+    return {};
+  }
+  Status operator()(const std::string& v) const {
+    proto.set_s(v);
+    return {};
+  }
   Status operator()(const std::vector<int64_t>& list) const {
     proto.mutable_list();
     for (const int64_t v : list) proto.mutable_list()->add_i(v);

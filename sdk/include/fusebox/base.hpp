@@ -38,13 +38,16 @@ inline fbx_str to_fbx_str(std::string_view s) { return {s.data(), s.size()}; }
 
 // Thrown to decline, with a reason. Not an error: the next candidate is tried.
 struct Reject {
-  std::string code, why, subject = {};
+  std::string code;
+  std::string why;
+  std::string subject = {};
 };
 
 // Thrown on failure: of the model (FBX_INVALID), or of the plugin (FBX_INTERNAL).
 struct Error {
   fbx_status status = FBX_INVALID;
-  std::string message, subject = {};
+  std::string message;
+  std::string subject = {};
 };
 
 inline void emit_diag(const fbx_host* host, int32_t severity, std::string_view code, std::string_view message,
@@ -185,7 +188,10 @@ class Attrs {
     Iterator() = default;
     Iterator(const Attrs* attrs, size_t index) : attrs_(attrs), index_(index) {}
     std::string_view operator*() const { return attrs_->key(index_); }
-    Iterator& operator++() { return ++index_, *this; }
+    Iterator& operator++() {
+      ++index_;
+      return *this;
+    }
     Iterator operator++(int) { return {attrs_, index_++}; }
     bool operator==(const Iterator& other) const { return index_ == other.index_; }
 

@@ -46,7 +46,8 @@ struct NodeTime {
   std::string function, op, name, runner;
   int node = 0;   // index in the function
   int nodes = 1;  // of a delegate's partition
-  uint64_t runs = 0, total_ns = 0;
+  uint64_t runs = 0;
+  uint64_t total_ns = 0;
 };
 
 // Memory, state and threads to run a model. One thread at a time, except Cancel.
@@ -146,7 +147,10 @@ class Session {
     if (count != static_cast<int64_t>(values.size()))
       return Error{Code::kInvalid,
                    std::to_string(values.size()) + " strings for " + std::to_string(count) + " elements"};
-    for (const std::string& value : values) texts.push_back(value.data()), lengths.push_back(value.size());
+    for (const std::string& value : values) {
+      texts.push_back(value.data());
+      lengths.push_back(value.size());
+    }
     return detail::Call([&](char** error) {
       return fusebox_session_set_strings(get(), index, texts.data(), lengths.data(), dims.data(),
                                          static_cast<int32_t>(dims.size()), error);
