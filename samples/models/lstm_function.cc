@@ -85,7 +85,8 @@ FunctionBuilder& AddLstmFunction(SavedModelBuilder& model, const LstmOptions& op
                          options.last_step_only, options.unknown_rank, masks};
   int64_t units = options.units;
   Ref inputs = f.Arg("inputs", tf::DT_FLOAT, shape.input());
-  Ref h = f.Arg("init_h", tf::DT_FLOAT, shape.state()), c = f.Arg("init_c", tf::DT_FLOAT, shape.state());
+  Ref h = f.Arg("init_h", tf::DT_FLOAT, shape.state());
+  Ref c = f.Arg("init_c", tf::DT_FLOAT, shape.state());
   Ref kernel = f.Arg("kernel", tf::DT_FLOAT, {options.inputs, 4 * units});
   Ref recurrent = f.Arg("recurrent_kernel", tf::DT_FLOAT, {options.independent ? 1 : units, 4 * units});
   Ref bias = f.Arg("bias", tf::DT_FLOAT, {4 * units});

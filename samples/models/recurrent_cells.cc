@@ -168,7 +168,8 @@ FunctionBuilder& AddSimpleRnnFunction(SavedModelBuilder& model, const RecurrentO
   const auto step = [&](GraphBuilder& g, const Ref& x, const std::vector<Ref>& states,
                         const Weights& weights) {
     const Shape state = shape.state();
-    Ref of_x = g.Op("MatMul", {x, weights[0]}, state), of_h = g.Op("MatMul", {states[0], weights[1]}, state);
+    Ref of_x = g.Op("MatMul", {x, weights[0]}, state);
+    Ref of_h = g.Op("MatMul", {states[0], weights[1]}, state);
     Ref sum = options.other_body ? g.Op("BiasAdd", {g.Op("AddV2", {of_h, of_x}, state), weights[2]}, state)
                                  : g.Op("AddV2", {g.Op("BiasAdd", {of_x, weights[2]}, state), of_h}, state);
     return std::vector<Ref>{Activate(g, options.activation, sum, state)};
