@@ -95,7 +95,11 @@ Result<Samples> MeasureHere(const BenchFlags& flags, const std::vector<Entry>& e
     Session& s = *ready[who].opened.session;
     calls.push_back([&s] { return s.Run(); });
     FUSEBOX_ASSIGN(auto warmup, Repeat(calls.back(), flags.warmup));
-    out.all[who] = {DelegatesOf(s), s.signature(), s.threads(), ready[who].init, std::move(warmup), {}};
+    out.all[who] = {.delegates = DelegatesOf(s),
+                    .signature = s.signature(),
+                    .threads = s.threads(),
+                    .init = ready[who].init,
+                    .warmup = std::move(warmup)};
   }
   std::vector<Turns> turns;
   if (calls.size() == 1) {

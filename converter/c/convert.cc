@@ -108,8 +108,9 @@ fusebox_status fusebox_convert(const char* source, const char* destination, cons
     FUSEBOX_C_REQUIRE(source);
     FUSEBOX_C_REQUIRE(destination);
     FUSEBOX_TRY(CheckApart(source, destination));
-    return Convert({source, options, progress, user, report},
-                   [&](const converter::Converted& converted) { return converted.Write(destination); });
+    return Convert(
+        {.source = source, .options = options, .progress = progress, .user = user, .report = report},
+        [&](const converter::Converted& converted) { return converted.Write(destination); });
   });
 }
 
@@ -122,7 +123,8 @@ fusebox_status fusebox_convert_to_memory(const char* source, const char* options
     *bytes = nullptr;
     FUSEBOX_C_REQUIRE(size);
     *size = 0;
-    return Convert({source, options, progress, user, report},
-                   [&](const converter::Converted& converted) { return WriteBytes(converted, bytes, size); });
+    return Convert(
+        {.source = source, .options = options, .progress = progress, .user = user, .report = report},
+        [&](const converter::Converted& converted) { return WriteBytes(converted, bytes, size); });
   });
 }

@@ -64,7 +64,9 @@ class Visitor {
 bool VisitReaders(const Module& module, const Function& f, ValueId list,
                   const std::function<void(const ListReader&)>& read) {
   Visitor visitor(module, f, read);
-  visitor.Visit(f, list, {&f, nullptr, 0, nullptr, kNoValue, true}, 0);
+  visitor.Visit(
+      f, list,
+      {.f = &f, .node = nullptr, .index = 0, .loop = nullptr, .given_back = kNoValue, .certain = true}, 0);
   return visitor.complete();
 }
 

@@ -76,8 +76,13 @@ Status CompareLayers(Context& context, const Module& before, const Module& after
     const Sums& s = sums[i];
     const double mean = s.count > 0 ? std::sqrt(s.squares / static_cast<double>(s.count)) : 0;
     const double ratio = s.signal > 0 ? std::sqrt(s.squares / s.signal) : 0;
-    context.report.layers.push_back({std::string(Name(nodes[i]->op)), nodes[i]->location.name,
-                                     quantized.contains(from[i]), s.peak, s.largest, mean, ratio});
+    context.report.layers.push_back({.op = std::string(Name(nodes[i]->op)),
+                                     .location = nodes[i]->location.name,
+                                     .quantized = quantized.contains(from[i]),
+                                     .peak = s.peak,
+                                     .largest = s.largest,
+                                     .rms = mean,
+                                     .ratio = ratio});
   }
   return {};
 }

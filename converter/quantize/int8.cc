@@ -114,7 +114,12 @@ class Quantizer {
     std::set<ValueId> dequantized;
   };
   Before Now(const Node& node) const {
-    return {node.operands, node.results, node.intermediates, f_.nodes.size(), quantized_, dequantized_};
+    return {.operands = node.operands,
+            .results = node.results,
+            .intermediates = node.intermediates,
+            .nodes = f_.nodes.size(),
+            .quantized = quantized_,
+            .dequantized = dequantized_};
   }
   void Restore(const Before& before, Node& node) {
     node.operands = before.operands;

@@ -91,7 +91,12 @@ class BlockLstm {
     // In the order i, f, candidate, o.
     constexpr std::array<int64_t, 4> kFirst = {0, 2, 1, 3};
     constexpr std::array<int64_t, 4> kSecond = {0, 1, 2, 3};
-    Cell cell = {Cell::Kind::kLstm, kNoValue, units_, false, "tanh", "sigmoid", {}};
+    Cell cell = {.kind = Cell::Kind::kLstm,
+                 .x = kNoValue,
+                 .units = units_,
+                 .reset_after = false,
+                 .activation = "tanh",
+                 .recurrent_activation = "sigmoid"};
     const auto biases = in_.function().value(node_.operands[kBias]).data.As<float>();
     for (const int64_t gate : second() ? kSecond : kFirst) {
       GateWeights weights;
@@ -115,7 +120,7 @@ class BlockLstm {
         part.push_back(values[static_cast<size_t>(r * 4 * units_ + c)]);
     const ValueId matrix =
         made_.f().AddConst(DType::kF32, Shape{units_, rows}, std::move(part), node_.location.name);
-    return {matrix, true, 0, rows, 0, units_};
+    return {.matrix = matrix, .transposed = true, .row = 0, .rows = rows, .column = 0, .columns = units_};
   }
 
   const View& in_;

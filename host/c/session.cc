@@ -134,15 +134,15 @@ fusebox_status fusebox_session_time(const fusebox_session* session, int32_t inde
     if (index < 0 || static_cast<size_t>(index) >= session->times.size())
       return Invalid(fmt::format("no time {}; there are {}", index, session->times.size()));
     const NodeTime& time = session->times[static_cast<size_t>(index)];
-    *out = {out->struct_size,
-            static_cast<int32_t>(time.node),
-            static_cast<int32_t>(time.nodes),
-            time.function.c_str(),
-            time.op.c_str(),
-            time.name.c_str(),
-            time.runner.c_str(),
-            time.runs,
-            time.total_ns};
+    *out = {.struct_size = out->struct_size,
+            .node = static_cast<int32_t>(time.node),
+            .nodes = static_cast<int32_t>(time.nodes),
+            .function = time.function.c_str(),
+            .op = time.op.c_str(),
+            .name = time.name.c_str(),
+            .runner = time.runner.c_str(),
+            .runs = time.runs,
+            .total_ns = time.total_ns};
     return {};
   });
 }

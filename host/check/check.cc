@@ -190,8 +190,13 @@ class Runner {
   }
 
   void AddRow(const Test& test, std::string subject, Finding finding, double seconds) {
-    rows_.push_back({manifest_.id, manifest_.path, test.name, std::move(subject), finding.state,
-                     std::move(finding.why), seconds});
+    rows_.push_back({.plugin = manifest_.id,
+                     .manifest = manifest_.path,
+                     .test = test.name,
+                     .subject = std::move(subject),
+                     .state = finding.state,
+                     .why = std::move(finding.why),
+                     .seconds = seconds});
   }
 
   const Manifest& manifest_;

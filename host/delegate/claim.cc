@@ -60,7 +60,11 @@ const char* WhyKept(const Function& function, const Node& node, std::vector<bool
 class Ballot {
  public:
   explicit Ballot(std::vector<bool> offered)
-      : abi_{FBX_HEAD(fbx_claim), Accept, Reject, AcceptJoin, Offered},
+      : abi_{.head = FBX_HEAD(fbx_claim),
+             .accept = Accept,
+             .reject = Reject,
+             .accept_join = AcceptJoin,
+             .offered = Offered},
         offered_(std::move(offered)),
         votes_(offered_.size()) {}
 

@@ -271,7 +271,10 @@ void OpenSizes::Loop(const Function& f, Frame& frame, const Node& node) {
         const bool same = round < kRounds && (*out.dims)[d] == size;
         if (same || !changed.emplace(i, d).second) continue;
         const auto axis = static_cast<int64_t>(d);
-        size = &f == &outermost_ ? Add({kNoValue, 0, {}, (*start[i].dims)[d], Own(f, node.results[i], axis)})
+        size = &f == &outermost_ ? Add({.value = kNoValue,
+                                        .axis = 0,
+                                        .start = (*start[i].dims)[d],
+                                        .end = Own(f, node.results[i], axis)})
                                  : Add({});
         stable = false;
       }

@@ -283,12 +283,30 @@ constexpr auto kSafe = kNoThrow<kBody, BuilderFunctions::Failed>;
 
 void FillBuilder(fbx_builder& b) {
   using F = BuilderFunctions;
-  b = {FBX_HEAD(fbx_builder), kSafe<F::Operand>,   kSafe<F::AddConst>,   kSafe<F::AddNode>,
-       kSafe<F::AttrBool>,    kSafe<F::AttrI64>,   kSafe<F::AttrF64>,    kSafe<F::AttrStr>,
-       kSafe<F::AttrI64s>,    kSafe<F::AttrF64s>,  kSafe<F::AttrStrs>,   kSafe<F::AttrCopy>,
-       kSafe<F::TypeOf>,      kSafe<F::SetResult>, kSafe<F::RawOptions>, kSafe<F::SetQuant>,
-       kSafe<F::AttrDType>,   kSafe<F::AttrShape>, kSafe<F::AttrTensor>, kSafe<F::BeginMap>,
-       kSafe<F::EndMap>,      kSafe<F::AddTensor>, kSafe<F::SetDType>,   kSafe<F::AddVariable>};
+  b = {.head = FBX_HEAD(fbx_builder),
+       .operand = kSafe<F::Operand>,
+       .add_const = kSafe<F::AddConst>,
+       .add_node = kSafe<F::AddNode>,
+       .attr_bool = kSafe<F::AttrBool>,
+       .attr_i64 = kSafe<F::AttrI64>,
+       .attr_f64 = kSafe<F::AttrF64>,
+       .attr_str = kSafe<F::AttrStr>,
+       .attr_i64s = kSafe<F::AttrI64s>,
+       .attr_f64s = kSafe<F::AttrF64s>,
+       .attr_strs = kSafe<F::AttrStrs>,
+       .attr_copy = kSafe<F::AttrCopy>,
+       .type = kSafe<F::TypeOf>,
+       .set_result = kSafe<F::SetResult>,
+       .raw_options = kSafe<F::RawOptions>,
+       .set_quant = kSafe<F::SetQuant>,
+       .attr_dtype = kSafe<F::AttrDType>,
+       .attr_shape = kSafe<F::AttrShape>,
+       .attr_tensor = kSafe<F::AttrTensor>,
+       .begin_map = kSafe<F::BeginMap>,
+       .end_map = kSafe<F::EndMap>,
+       .add_tensor = kSafe<F::AddTensor>,
+       .set_dtype = kSafe<F::SetDType>,
+       .add_variable = kSafe<F::AddVariable>};
 }
 
 }  // namespace fusebox

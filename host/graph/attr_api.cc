@@ -159,20 +159,20 @@ fbx_status GetMap(const fbx_attrs* attrs, fbx_str key, const fbx_attrs** out) {
 }  // namespace
 
 const fbx_attr_api& AttrApi() {
-  static constexpr fbx_attr_api kApi = {FBX_HEAD(fbx_attr_api),
-                                        Count,
-                                        KeyAt,
-                                        Kind,
-                                        GetBool,
-                                        GetI64,
-                                        GetF64,
-                                        GetStr,
-                                        GetDType,
-                                        GetI64s,
-                                        GetF64s,
-                                        kNoThrow<GetStrs, NoMemory>,
-                                        kNoThrow<GetTensor, NoMemory>,
-                                        kNoThrow<GetMap, NoMemory>};
+  static constexpr fbx_attr_api kApi = {.head = FBX_HEAD(fbx_attr_api),
+                                        .count = Count,
+                                        .key_at = KeyAt,
+                                        .kind = Kind,
+                                        .get_bool = GetBool,
+                                        .get_i64 = GetI64,
+                                        .get_f64 = GetF64,
+                                        .get_str = GetStr,
+                                        .get_dtype = GetDType,
+                                        .get_i64s = GetI64s,
+                                        .get_f64s = GetF64s,
+                                        .get_strs = kNoThrow<GetStrs, NoMemory>,
+                                        .get_tensor = kNoThrow<GetTensor, NoMemory>,
+                                        .get_map = kNoThrow<GetMap, NoMemory>};
   return kApi;
 }
 

@@ -173,8 +173,14 @@ const fbx_file* FileViews::Of(const Value& value) {
   if (file == nullptr) return nullptr;
   auto [found, fresh] = files_.try_emplace(file);
   if (fresh) {
-    found->second = {FBX_HEAD(fbx_file), AsAbi(file->path), file->device,     file->inode,
-                     file->bytes.size(), file->modified_ns, file->changed_ns, file->bytes.data()};
+    found->second = {.head = FBX_HEAD(fbx_file),
+                     .path = AsAbi(file->path),
+                     .device = file->device,
+                     .inode = file->inode,
+                     .size = file->bytes.size(),
+                     .modified_ns = file->modified_ns,
+                     .changed_ns = file->changed_ns,
+                     .data = file->bytes.data()};
   }
   last_.second = &found->second;
   return last_.second;

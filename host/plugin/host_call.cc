@@ -62,9 +62,14 @@ HostCall::HostCall(const LoadedPlugin& plugin, const Services* services)
       cancelled_(services != nullptr ? services->cancelled() : nullptr) {
   if (cancelled_ == nullptr) cancelled_ = CancelScope::Current();
   if (cancelled_ == nullptr) cancelled_ = &kNeverCancelled;
-  table_.host = {
-      FBX_HEAD(fbx_host),     Emit,     GetExtension, &AttrApi(), AsAbi(plugin.options()), AsAbi("fusebox"),
-      AsAbi(FUSEBOX_VERSION), Cancelled};
+  table_.host = {.head = FBX_HEAD(fbx_host),
+                 .emit = Emit,
+                 .get_extension = GetExtension,
+                 .attrs = &AttrApi(),
+                 .options = AsAbi(plugin.options()),
+                 .name = AsAbi("fusebox"),
+                 .version = AsAbi(FUSEBOX_VERSION),
+                 .cancelled = Cancelled};
   table_.self = this;
 }
 

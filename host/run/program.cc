@@ -64,8 +64,11 @@ Placement Program::PlacementOf(const plan::Code& code, size_t index, const Funct
                                size_t number) const {
   const Node& node = *function.nodes[number];
   const plan::Unit& unit = code.units[index];
-  Placement row{function.name, Describe(node, number),
-                std::string(node.is(Op::kCustom) ? std::string_view(node.name) : Name(node.op)), "host", ""};
+  Placement row{.function = function.name,
+                .node = Describe(node, number),
+                .op = std::string(node.is(Op::kCustom) ? std::string_view(node.name) : Name(node.op)),
+                .runner = "host",
+                .why = ""};
   if (unit.kernel) row.runner = unit.only_infers ? std::string_view("nobody") : unit.kernel.plugin->id();
   if (unit.runs_body) {
     row.runner = "body";

@@ -27,7 +27,11 @@ int64_t Positions(int64_t size, int32_t padding, int32_t stride, int32_t window)
 Axis AxisOf(const PoolOptions& options, int dim, int64_t large, int64_t small) {
   const int64_t stride = dim == 1 ? options.stride_height : options.stride_width;
   const int64_t window = dim == 1 ? options.window_height : options.window_width;
-  return {large, small, stride, window, std::max<int64_t>(0, (small - 1) * stride + window - large) / 2};
+  return {.large = large,
+          .small = small,
+          .stride = stride,
+          .window = window,
+          .padding = std::max<int64_t>(0, (small - 1) * stride + window - large) / 2};
 }
 
 struct Maximum {

@@ -92,7 +92,11 @@ Crop CropOf(const float* points, std::span<const int64_t> subset, double turn) {
   }
   const double x = (least[0] + most[0]) / 2;
   const double y = (least[1] + most[1]) / 2;
-  return {c * x + s * y, c * y - s * x, most[0] - least[0], most[1] - least[1], -turn};
+  return {.x = c * x + s * y,
+          .y = c * y - s * x,
+          .width = most[0] - least[0],
+          .height = most[1] - least[1],
+          .angle = -turn};
 }
 
 // [a b c; d e f]: maps (x, y, 1).

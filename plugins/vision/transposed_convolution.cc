@@ -30,13 +30,14 @@ Axis AxisOf(const Node& n, const Options& options, int dim) {
   const int64_t in = DimOf(n.in(0), dim);
   const int64_t taps = DimOf(n.in(1), dim);
   const int64_t stride = dim == 1 ? options.stride_height : options.stride_width;
-  if (in < 0 || taps < 0) return {in, taps, -1, stride, 0};
-  if (in == 0) return {in, taps, 0, stride, 0};
+  if (in < 0 || taps < 0) return {.in = in, .taps = taps, .out = -1, .stride = stride, .padding = 0};
+  if (in == 0) return {.in = in, .taps = taps, .out = 0, .stride = stride, .padding = 0};
   if (taps == 0) throw Error{FBX_INVALID, "an empty filter", common::Subject(1)};
   const int64_t most = std::numeric_limits<int32_t>::max();
   if (in > most || taps > most) throw Error{FBX_INVALID, "sizes above 2^31"};
   const int64_t cut = options.padding == kSame ? std::max<int64_t>(0, taps - (in - 1) % stride - 1) : 0;
-  return {in, taps, stride * (in - 1) + taps - cut, stride, cut / 2};
+  return {
+      .in = in, .taps = taps, .out = stride * (in - 1) + taps - cut, .stride = stride, .padding = cut / 2};
 }
 
 void RequireEqual(int64_t a, int64_t b, const char* what, uint32_t operand) {

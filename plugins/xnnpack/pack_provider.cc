@@ -87,7 +87,11 @@ const void* PackProvider::Register(Recipe recipe, const Source& source) {
   if (apart_) recipe.Add(*apart_, registrations_++);
   const cache::Key key = KeyOf(*weights_, {recipe, source.kernel, source.bias});
   if (const auto at = addresses_.find(key); at != addresses_.end()) return at->second;
-  Registered entry{key, recipe, source.kernel, source.bias, source.always_packed};
+  Registered entry{.key = key,
+                   .recipe = recipe,
+                   .kernel = source.kernel,
+                   .bias = source.bias,
+                   .always_packed = source.always_packed};
   if (const auto at = known_.find(key); at != known_.end()) {
     entry.index = at->second;
     statistics_.bytes_shared += SizeOf(entry.index);

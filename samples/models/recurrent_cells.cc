@@ -122,10 +122,11 @@ struct Arguments {
 
 Arguments AddArguments(FunctionBuilder& f, const LayerShape& shape, int64_t gates, bool two_biases) {
   int64_t units = shape.units;
-  return {f.Arg("inputs", tf::DT_FLOAT, shape.input()), f.Arg("init_h", tf::DT_FLOAT, shape.state()),
-          f.Arg("kernel", tf::DT_FLOAT, {shape.inputs, gates * units}),
-          f.Arg("recurrent_kernel", tf::DT_FLOAT, {units, gates * units}),
-          f.Arg("bias", tf::DT_FLOAT, two_biases ? Shape{2, gates * units} : Shape{gates * units})};
+  return {.inputs = f.Arg("inputs", tf::DT_FLOAT, shape.input()),
+          .h = f.Arg("init_h", tf::DT_FLOAT, shape.state()),
+          .kernel = f.Arg("kernel", tf::DT_FLOAT, {shape.inputs, gates * units}),
+          .recurrent = f.Arg("recurrent_kernel", tf::DT_FLOAT, {units, gates * units}),
+          .bias = f.Arg("bias", tf::DT_FLOAT, two_biases ? Shape{2, gates * units} : Shape{gates * units})};
 }
 
 void SetAttrs(FunctionBuilder& f, const RecurrentOptions& options, const LayerShape& shape) {

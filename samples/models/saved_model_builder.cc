@@ -137,13 +137,25 @@ VariableRef SavedModelBuilder::AddVariable(const std::string& name, TensorValue 
                                            const std::string& path, bool trainable) {
   const int index = static_cast<int>(variables_.size());
   if (exporter_ == Exporter::kTensorFlow) {
-    variables_.push_back({name, std::move(value), path, trainable, index});
+    variables_.push_back({.name = name,
+                          .value = std::move(value),
+                          .path = path,
+                          .trainable = trainable,
+                          .captured_as = index});
     main_->AddVariable(variables_.back());
     return {index};
   }
   const std::string place = std::to_string(index / 2);
-  variables_.push_back({name, value, "variables/" + place, trainable, index});
-  variables_.push_back({name, std::move(value), "_all_variables/" + place, trainable, index});
+  variables_.push_back({.name = name,
+                        .value = value,
+                        .path = "variables/" + place,
+                        .trainable = trainable,
+                        .captured_as = index});
+  variables_.push_back({.name = name,
+                        .value = std::move(value),
+                        .path = "_all_variables/" + place,
+                        .trainable = trainable,
+                        .captured_as = index});
   main_->AddVariableAndCopy(variables_.back());
   return {index + 1};
 }

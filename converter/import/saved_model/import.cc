@@ -124,7 +124,7 @@ Result<Imported> ImportModel(SavedModel& model, const std::string& source,
   out.module->source = source;
   out.notes.insert(out.notes.end(), variables.warnings().begin(), variables.warnings().end());
   const LookupTables tables(model, variables);
-  ImportState state{model, variables, *out.module, {}, {}, tables, {}};
+  ImportState state{.model = model, .variables = variables, .module = *out.module, .tables = tables};
   auto all = model.Signatures();
   // The first signature is the default one of a file.
   std::ranges::stable_partition(all, [](const std::string& key) { return key == kDefaultSignature; });

@@ -105,7 +105,14 @@ class ConvolutionReader {
         node.attrs.str("padding", "SAME")};
     const int64_t rows = shape[0] * shape[1] * shape[2] * shape[3];
     return Add(node, node.operands[0],
-               {node.operands[1], false, 0, rows, range.begin, range.count, std::move(window)}, range);
+               {.matrix = node.operands[1],
+                .transposed = false,
+                .row = 0,
+                .rows = rows,
+                .column = range.begin,
+                .columns = range.count,
+                .window = std::move(window)},
+               range);
   }
 
   // A constant kernel of all channels of the input.

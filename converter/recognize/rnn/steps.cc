@@ -57,7 +57,7 @@ class Finder {
         for (const ValueId c : mul->operands) {
           auto cell = MatchLstm(in_, next_h, next_c, *h, c);
           if (!cell || !IsPart(cell->x)) continue;
-          steps_.push_back({*std::move(cell), *h, c, next_h, next_c});
+          steps_.push_back({.cell = *std::move(cell), .h = *h, .c = c, .next_h = next_h, .next_c = next_c});
           return;
         }
       }
@@ -71,7 +71,8 @@ class Finder {
       for (const ValueId h : mul->operands) {
         auto cell = MatchGru(in_, next_h, h);
         if (!cell || !IsPart(cell->x)) continue;
-        steps_.push_back({*std::move(cell), h, kNoValue, next_h, kNoValue});
+        steps_.push_back(
+            {.cell = *std::move(cell), .h = h, .c = kNoValue, .next_h = next_h, .next_c = kNoValue});
         return true;
       }
     }
@@ -82,7 +83,9 @@ class Finder {
     const auto h = StateOf(next_h);
     if (!h) return;
     auto cell = MatchSimpleRnn(in_, next_h, *h);
-    if (cell && IsPart(cell->x)) steps_.push_back({*std::move(cell), *h, kNoValue, next_h, kNoValue});
+    if (cell && IsPart(cell->x))
+      steps_.push_back(
+          {.cell = *std::move(cell), .h = *h, .c = kNoValue, .next_h = next_h, .next_c = kNoValue});
   }
 
   const View& in_;

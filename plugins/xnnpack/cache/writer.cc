@@ -219,10 +219,16 @@ void Writer::MoveToMain(Open& open, size_t size) {
 // The publishing thread computes the digest of all bytes.
 void Writer::Add(const Key& key, const Blob& blob, uint64_t offset, const About& about) {
   Build& build = current_.build;
-  build.entries.push_back(
-      {{key.identity, {}, key.fingerprint, offset, blob.bytes.size(), about.seed, about.family, 0},
-       std::string(about.recipe.substr(0, kMaxNote)),
-       blob.bytes});
+  build.entries.push_back({{.identity = key.identity,
+                            .packed = {},
+                            .fingerprint = key.fingerprint,
+                            .offset = offset,
+                            .size = blob.bytes.size(),
+                            .seed = about.seed,
+                            .family = about.family,
+                            .flags = 0},
+                           std::string(about.recipe.substr(0, kMaxNote)),
+                           blob.bytes});
   build.owners.push_back(blob.owner);
   store_->AddPending(key, blob);
 }

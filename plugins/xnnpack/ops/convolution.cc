@@ -104,7 +104,7 @@ Padding PaddingOfImages(const NetworkNode& node, const Window& w, const Weights&
   };
   const uint32_t y = total(1, w.stride_height, w.dilation_height);
   const uint32_t x = total(2, w.stride_width, 1);
-  return {y / 2, x - x / 2, y - y / 2, x / 2, 0};
+  return {.top = y / 2, .right = x - x / 2, .bottom = y - y / 2, .left = x / 2, .flags = 0};
 }
 
 void DefinePixels(const NetworkNode& node, Subgraph& graph, Weights weights, size_t pixels) {

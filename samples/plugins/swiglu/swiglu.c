@@ -10,7 +10,8 @@
 
 /* Declines with a reason: not an error, the composite keeps its body. */
 static fbx_status decline(const fbx_host* host, fbx_str code, fbx_str why) {
-  const fbx_diag diag = {FBX_HEAD(fbx_diag), FBX_REASON, code, why, TEXT("")};
+  const fbx_diag diag = {
+      .head = FBX_HEAD(fbx_diag), .severity = FBX_REASON, .code = code, .message = why, .subject = TEXT("")};
   host->emit(host, &diag);
   return FBX_NOT_APPLICABLE;
 }

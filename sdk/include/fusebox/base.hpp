@@ -52,8 +52,11 @@ struct Error {
 
 inline void emit_diag(const fbx_host* host, int32_t severity, std::string_view code, std::string_view message,
                       std::string_view subject = {}) noexcept {
-  const fbx_diag diag{FBX_HEAD(fbx_diag), severity, to_fbx_str(code), to_fbx_str(message),
-                      to_fbx_str(subject)};
+  const fbx_diag diag{.head = FBX_HEAD(fbx_diag),
+                      .severity = severity,
+                      .code = to_fbx_str(code),
+                      .message = to_fbx_str(message),
+                      .subject = to_fbx_str(subject)};
   host->emit(host, &diag);
 }
 
@@ -270,7 +273,13 @@ inline const char* dtype_name(fbx_dtype t) {
 
 // Borrows both numbers.
 inline fbx_quant per_tensor(const float& scale, const int64_t& zero_point) {
-  return {FBX_HEAD(fbx_quant), FBX_QUANT_PER_TENSOR, 0, 0, 1, &scale, &zero_point};
+  return {.head = FBX_HEAD(fbx_quant),
+          .kind = FBX_QUANT_PER_TENSOR,
+          .axis = 0,
+          .block_size = 0,
+          .count = 1,
+          .scales = &scale,
+          .zero_points = &zero_point};
 }
 
 // A borrowed, copyable view of a tensor. [any]

@@ -198,8 +198,14 @@ class Session {
       const Status read =
           detail::Call([&](char** error) { return fusebox_session_time(get(), i, &time, error); });
       if (!read) return read.error();
-      out.push_back(
-          {time.function, time.op, time.name, time.runner, time.node, time.nodes, time.runs, time.total_ns});
+      out.push_back({.function = time.function,
+                     .op = time.op,
+                     .name = time.name,
+                     .runner = time.runner,
+                     .node = time.node,
+                     .nodes = time.nodes,
+                     .runs = time.runs,
+                     .total_ns = time.total_ns});
     }
     return out;
   }

@@ -28,7 +28,11 @@ std::vector<WeightSpec> SeparableWeights(const Layer& l) {
 // Pads `x` at the start for causal convolutions.
 Window WindowOf(LayerCall& c, int space, ValueId& x) {
   const auto n = static_cast<size_t>(space);
-  Window w{space, c.Sizes("kernel_size", n), c.Sizes("strides", n), std::vector<int64_t>(n, 1), ""};
+  Window w{.space = space,
+           .kernel = c.Sizes("kernel_size", n),
+           .strides = c.Sizes("strides", n),
+           .dilations = std::vector<int64_t>(n, 1),
+           .padding = ""};
   if (c.Has("dilation_rate")) w.dilations = c.Sizes("dilation_rate", n);
   w.padding = Padding(c, space == 1 ? "causal" : "");
   if (w.padding != "causal") return w;
@@ -115,8 +119,11 @@ void Separable(LayerCall& c) {
   const int64_t filters = c.Int("filters");
   const ValueId depthwise = c.Weight("depthwise_kernel", w.KernelShape(channels, multiplier));
   const auto n = static_cast<size_t>(space);
-  const Window point{space, std::vector<int64_t>(n, 1), std::vector<int64_t>(n, 1),
-                     std::vector<int64_t>(n, 1), "VALID"};
+  const Window point{.space = space,
+                     .kernel = std::vector<int64_t>(n, 1),
+                     .strides = std::vector<int64_t>(n, 1),
+                     .dilations = std::vector<int64_t>(n, 1),
+                     .padding = "VALID"};
   const ValueId pointwise =
       c.Weight("pointwise_kernel", point.KernelShape(channels < 0 ? -1 : channels * multiplier, filters));
   const ValueId spread = Convolve(c, "DepthwiseConv2dNative", w, x, depthwise);

@@ -25,7 +25,8 @@ std::string Graph::Text(Port port) const {
 }
 
 int Graph::Add(const tf::NodeDef& def, std::vector<Port> inputs) {
-  nodes.push_back({&def, KindOf(def.op()), -1, std::move(inputs), {}, false});
+  nodes.push_back(
+      {.def = &def, .kind = KindOf(def.op()), .argument = -1, .inputs = std::move(inputs), .effect = false});
   return static_cast<int>(nodes.size()) - 1;
 }
 

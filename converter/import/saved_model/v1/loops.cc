@@ -186,7 +186,7 @@ class Loop {
       if (!body[n].def) nodes[body[n].argument] = n;
     for (auto i = static_cast<int>(merges_.size()); i < static_cast<int>(arguments.values.size()); ++i) {
       const auto [it, fresh] = nodes.emplace(i, static_cast<int>(body.nodes.size()));
-      if (fresh) body.nodes.push_back({nullptr, Kind::kOther, i, {}, {}, false});
+      if (fresh) body.nodes.push_back({.def = nullptr, .kind = Kind::kOther, .argument = i, .effect = false});
       body.results.push_back({it->second, 0});
     }
   }

@@ -31,7 +31,7 @@ class Loader {
   void AddArgument(const std::string& name, int output, DType dtype) {
     const auto number = static_cast<int>(g_.arguments.size());
     arguments_[{name, output}] = static_cast<int>(g_.nodes.size());
-    g_.nodes.push_back({nullptr, Kind::kOther, number, {}, {}, false});
+    g_.nodes.push_back({.def = nullptr, .kind = Kind::kOther, .argument = number, .effect = false});
     g_.arguments.push_back(dtype);
     g_.labels.push_back(name + (output > 0 ? ":" + std::to_string(output) : ""));
   }
