@@ -63,8 +63,8 @@ std::string Problem(Context& context, Function& f, const Node& node) {
   if (std::string why = WhyItemDiffers(f, node); !why.empty()) return why;
   if (!node.is(Op::kOpaque)) return kUnknownElement;
   if (IsLookupTable(node.name) && node.operands.empty() && node.attrs.Find("keys"))
-    return "";                                                               // reported by its readers
-  if (std::string why(node.attrs.str("why", "")); !why.empty()) return why;  // set by the importer
+    return "";                                                                  // reported by its readers
+  if (std::string why(node.attrs.str("reason", "")); !why.empty()) return why;  // set by the importer
   // Runs the translation again to get its reason, and drops the emitted nodes.
   Translation translation(context.module, f, context.registry, node);
   const size_t mark = translation.mark();
@@ -75,7 +75,7 @@ std::string Problem(Context& context, Function& f, const Node& node) {
 
 // True if no operand types would help.
 bool IsHopeless(Registry& registry, const Node& node) {
-  return node.is(Op::kOpaque) && (node.attrs.Find("why") || !HasTranslation(registry, node.name));
+  return node.is(Op::kOpaque) && (node.attrs.Find("reason") || !HasTranslation(registry, node.name));
 }
 
 class Survey {

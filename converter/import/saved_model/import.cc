@@ -34,7 +34,7 @@ void ImportState::FillTable(const std::string& node, Node& handle) {
   handle.attrs.Set("table_id", table_numbers.emplace(node, number).first->second);
   auto table = tables.Of(node);
   if (!table) {
-    handle.attrs.Set("why", table.error().message);
+    handle.attrs.Set("reason", table.error().message);
     return;
   }
   handle.attrs.Set("keys", std::move(table->keys));

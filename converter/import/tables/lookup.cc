@@ -29,7 +29,7 @@ Result<Table> TableOf(Translation& t) {
   const Node* const handle = t.producer(t.in(0));
   if (!handle || !handle->is(Op::kOpaque) || !IsLookupTable(handle->name))
     return Unsupported("the source of its table is unknown");
-  if (const std::string why = handle->attrs.str("why", ""); !why.empty()) return Unsupported(why);
+  if (const std::string why = handle->attrs.str("reason", ""); !why.empty()) return Unsupported(why);
   const AttrValue* const keys = handle->attrs.Find("keys");
   const AttrValue* const values = handle->attrs.Find("values");
   if (!keys || !values || !std::holds_alternative<Tensor>(*keys) || !std::holds_alternative<Tensor>(*values))
