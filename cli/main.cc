@@ -45,7 +45,8 @@ void AddCommands(CLI::App& root, Action& action) {
 
 // Turns the words that people try, `help [COMMAND]` and `version`, into options.
 void ReadWords(int argc, char** argv) {
-  static char help[] = "--help", version[] = "--version";
+  static char help[] = "--help";
+  static char version[] = "--version";
   const std::string_view word = argc > 1 ? argv[1] : "";
   if (word == "version") argv[1] = version;
   if (word != "help") return;

@@ -45,7 +45,8 @@ struct RunFlags {
   DelegateFlags delegates;
   Missing missing = Missing::kWarn;
   int runs = 1;
-  bool explain = false, json = false;
+  bool explain = false;
+  bool json = false;
 };
 
 struct Measured {
@@ -93,9 +94,9 @@ std::string Fusions(const Model& model) {
 }
 
 std::string Placements(const Session& session) {
-  Table table({"function", "node", "op", "who", "why"});
+  Table table({"function", "node", "op", "runner", "reason"});
   for (const Placement& row : session.placements())
-    table.Row({row.function, FirstOfNames(row.node), row.op, row.who, row.why});
+    table.Row({row.function, FirstOfNames(row.node), row.op, row.runner, row.why});
   return table.Text() + "\n";
 }
 
@@ -165,7 +166,9 @@ Json Described(const Port& port, const Tensor& value) {
 }
 
 Status PrintJson(const RunFlags& flags, const Opened& opened, const Measured& measured) {
-  Json inputs = Json::array(), outputs = Json::array(), placements = Json::array();
+  Json inputs = Json::array();
+  Json outputs = Json::array();
+  Json placements = Json::array();
   for (size_t i = 0; i < measured.inputs.size(); ++i)
     inputs.push_back(Described(opened.ports.inputs[i], measured.inputs[i]));
   for (size_t i = 0; i < measured.runs.back().size(); ++i) {
@@ -174,8 +177,11 @@ Status PrintJson(const RunFlags& flags, const Opened& opened, const Measured& me
     FUSEBOX_ASSIGN(outputs.back()["first_values"], FirstElementsJson(value, kShown));
   }
   for (const Placement& row : opened.session->placements())
-    placements.push_back(
-        {{"function", row.function}, {"node", row.node}, {"op", row.op}, {"who", row.who}, {"why", row.why}});
+    placements.push_back({{"function", row.function},
+                          {"node", row.node},
+                          {"op", row.op},
+                          {"runner", row.runner},
+                          {"reason", row.why}});
   Json out = {{"model", opened.path},
               {"signature", opened.session->signature()},
               {"inputs", std::move(inputs)},

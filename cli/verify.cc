@@ -68,7 +68,7 @@ void PrintJson(const VerifyFlags& flags, const std::vector<verify::Row>& rows) {
                    {"plugin", row.plugin},
                    {"outcome", NameOf(row.verdict.outcome)},
                    {"truth", row.verdict.truth},
-                   {"why", row.verdict.why},
+                   {"reason", row.verdict.why},
                    {"cases", std::move(cases)}});
   }
   PrintDocument(Json{{"model", flags.model}, {"seed", flags.seed}, {"ops", std::move(ops)}});

@@ -92,7 +92,12 @@ Result<Converted> Conversion::Run() {
   report_.ops_before = CountOps(*imported.module);
   run::Threads threads(0);
   const run::ThreadedServices services(threads);
-  Context context{*imported.module, *options.registry, options, report_, &services, imported.f16_weights};
+  Context context{.module = *imported.module,
+                  .registry = *options.registry,
+                  .options = options,
+                  .report = report_,
+                  .services = &services,
+                  .f16_weights = imported.f16_weights};
   FUSEBOX_TRY(RunPasses(context).At(source_));
   report_.ops_after = CountOps(*imported.module);
   for (const Signature& s : imported.module->signatures) report_.signatures.push_back(s.key);

@@ -64,7 +64,7 @@ void AddSites(const Report& report, std::string& out) {
 
 void AddVariables(const Report& report, std::string& out) {
   if (report.variables.empty()) return;
-  Table table({"variable", "type", "is", "why"});
+  Table table({"variable", "type", "is", "reason"});
   for (const Variable& v : report.variables)
     table.Row({v.name, ToString(v.type), std::string(NameOf(v.mutability)), v.why});
   out += table.Text() + "\n";
@@ -72,7 +72,7 @@ void AddVariables(const Report& report, std::string& out) {
 
 void AddUnsupported(const Report& report, std::string& out) {
   if (report.unsupported.empty()) return;
-  Table table({"cannot be converted", "count", "first at", "why"});
+  Table table({"cannot be converted", "count", "first at", "reason"});
   for (const UnsupportedOps& u : report.unsupported)
     table.Row({u.op, std::to_string(u.count), u.first, u.reason});
   out += table.Text() + "\n";
@@ -84,7 +84,8 @@ void AddOps(const Report& report, std::string& out) {
   for (const auto& [op, count] : report.ops_after) counts[op].second = count;
   if (counts.empty()) return;
   Table table({"op", "before", "after"});
-  int before = 0, after = 0;
+  int before = 0;
+  int after = 0;
   for (const auto& [op, count] : counts) {
     table.Row({op, std::to_string(count.first), std::to_string(count.second)});
     before += count.first;
@@ -134,13 +135,18 @@ std::string ToText(const Report& report) {
 }
 
 std::string ToJson(const Report& report) {
-  Json refused = Json::array(), sites = Json::array(), variables = Json::array(), unsupported = Json::array();
+  Json refused = Json::array();
+  Json sites = Json::array();
+  Json variables = Json::array();
+  Json unsupported = Json::array();
   for (const auto& [signature, why] : report.refused)
-    refused.push_back({{"signature", signature}, {"why", why}});
+    refused.push_back({{"signature", signature}, {"reason", why}});
   for (const SiteReport& site : report.sites) sites.push_back(fusebox::ToJson(site));
   for (const Variable& v : report.variables)
-    variables.push_back(
-        {{"name", v.name}, {"type", ToString(v.type)}, {"mutability", NameOf(v.mutability)}, {"why", v.why}});
+    variables.push_back({{"name", v.name},
+                         {"type", ToString(v.type)},
+                         {"mutability", NameOf(v.mutability)},
+                         {"reason", v.why}});
   for (const UnsupportedOps& u : report.unsupported)
     unsupported.push_back({{"op", u.op}, {"count", u.count}, {"first", u.first}, {"reason", u.reason}});
   Json layers = Json::array();

@@ -249,7 +249,8 @@ Status Session::SetInput(int index, const Tensor& value) {
 Status Session::Resize(int index, const fusebox::Shape& shape) {
   FUSEBOX_TRY(impl_->Check(index));
   Slot& slot = impl_->inputs[static_cast<size_t>(index)];
-  const Type type{slot.type.dtype, shape}, before = slot.type;
+  const Type type{slot.type.dtype, shape};
+  const Type before = slot.type;
   const auto bytes = ByteSize(type);
   if (!bytes || (before.shape.ranked() && before.shape.rank() != shape.rank())) {
     return Invalid(fmt::format("{}: {}, {}, cannot be resized to {}", impl_->model->name(),

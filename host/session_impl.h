@@ -47,7 +47,8 @@ struct Session::Impl {
   std::vector<const fbx_tensor*> operands;
   std::vector<run::Out> outs;
   bool ran = false;
-  bool keeps_values = false, has_values = false;  // of the last run
+  bool keeps_values = false;  // of the last run
+  bool has_values = false;    // of the last run
 
   void Select(const plan::Code& chosen, const Signature* signature);
   Status Check(int index) const;
@@ -61,7 +62,10 @@ struct Session::Impl {
   Status Allocate(const Place& name, const Type& type, const F& allocate) {
     const MemoryBudget::Scope scope(runner->budget());
     const auto place = [&] { return fmt::format("{}: {}, {}", model->name(), name(), ToString(type)); };
-    return CatchNoMemory(place, [&] { return allocate(), Status(); });
+    return CatchNoMemory(place, [&] {
+      allocate();
+      return Status();
+    });
   }
   void UnbindOutput(size_t index);
   Tensor ViewOf(const fbx_tensor&) const;

@@ -13,7 +13,8 @@
 namespace fusebox {
 namespace {
 
-constexpr size_t kLeastRuns = 3, kMostRuns = 31;
+constexpr size_t kLeastRuns = 3;
+constexpr size_t kMostRuns = 31;
 constexpr double kMicroseconds = 1e5;  // of all runs
 
 // Opens the model, sets its inputs, and runs it once.

@@ -12,7 +12,8 @@ namespace fusebox {
 
 // Medians of runs by turns, in microseconds.
 struct Speed {
-  double fused = 0, body = 0;
+  double fused = 0;
+  double body = 0;
   // Times are noisy: true from a ratio of 1.3 and a difference of 5 us.
   bool slower() const { return fused > 1.3 * body && fused - body > 5; }
   std::string Text() const;  // "the fused op takes 176 us, its body with the default delegates 25 us"

@@ -55,7 +55,8 @@ class BodyReader {
     size_t next = 0;
     const json& names = document_.value["inputs"];
     for (size_t i = 0; i < names.size(); ++i) {
-      const auto name = names[i].get<std::string>(), at = "/inputs/" + std::to_string(i);
+      const auto name = names[i].get<std::string>();
+      const auto at = "/inputs/" + std::to_string(i);
       if (values_.contains(name)) return document_.Complain(at, "two values have the name " + name);
       if (const auto weight = weights.find(name); weight != weights.end()) {
         values_[name] = function_.Arg(name, weight->second.dtype, weight->second.shape);

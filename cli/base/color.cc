@@ -14,8 +14,11 @@
 namespace fusebox::cli {
 namespace {
 
-constexpr std::string_view kBold = "\x1b[1m", kRed = "\x1b[31m", kGreen = "\x1b[32m", kBoldRed = "\x1b[1;31m",
-                           kEnd = "\x1b[0m";
+constexpr std::string_view kBold = "\x1b[1m";
+constexpr std::string_view kRed = "\x1b[31m";
+constexpr std::string_view kGreen = "\x1b[32m";
+constexpr std::string_view kBoldRed = "\x1b[1;31m";
+constexpr std::string_view kEnd = "\x1b[0m";
 constexpr std::array<std::string_view, 5> kGood = {"fused", "agrees", "equal", "ok", "passed"};
 constexpr std::array<std::string_view, 6> kBad = {"differs", "broken", "error", "failed", "bad", "missing"};
 

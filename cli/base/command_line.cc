@@ -107,8 +107,14 @@ int Parse(int argc, char** argv, const std::function<void(CLI::App& root, Action
   AddColorFlag(root);
   Prepare(root);
   const std::string_view word = argc == 2 ? argv[1] : "";
-  if (word == kTablesWord) return PrintDocument(TablesOf(root)), 0;
-  if (word == kHelpWord) return Print(HelpOf(root)), 0;
+  if (word == kTablesWord) {
+    PrintDocument(TablesOf(root));
+    return 0;
+  }
+  if (word == kHelpWord) {
+    Print(HelpOf(root));
+    return 0;
+  }
   try {
     root.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version

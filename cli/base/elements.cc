@@ -22,7 +22,8 @@ T Load(const Tensor& tensor, size_t index) {
 
 long double HalfToNumber(uint16_t bits) {
   const long double sign = bits >> 15 ? -1 : 1;
-  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  const int exponent = bits >> 10 & 31;
+  const int fraction = bits & 1023;
   if (exponent == 31) return fraction ? std::nanl("") : sign * INFINITY;
   if (exponent == 0) return sign * std::ldexp(static_cast<long double>(fraction), -24);
   return sign * std::ldexp(static_cast<long double>(1024 + fraction), exponent - 25);

@@ -36,10 +36,14 @@ class ProgressBar {
 
   const bool terminal_;
   const std::chrono::milliseconds patience_;
-  bool drawn_ = false, begun_ = false;
-  uint64_t expected_ = 0, done_ = 0;
+  bool drawn_ = false;
+  bool begun_ = false;
+  uint64_t expected_ = 0;
+  uint64_t done_ = 0;
   double left_ = std::numeric_limits<double>::infinity();  // seconds, as last shown: it never rises
-  Clock::time_point made_ = Clock::now(), begin_, shown_;
+  Clock::time_point made_ = Clock::now();
+  Clock::time_point begin_;
+  Clock::time_point shown_;
 };
 
 // Seconds left if the rest takes as long as what is done; nothing while that is a guess.

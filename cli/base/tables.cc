@@ -13,7 +13,8 @@ using Json = nlohmann::ordered_json;
 // descriptions.
 Json ChoicesOf(const std::string& type) {
   Json choices = Json::array();
-  const size_t begin = type.find('{'), end = type.find('}', begin);
+  const size_t begin = type.find('{');
+  const size_t end = type.find('}', begin);
   if (begin == type.npos || end == type.npos) return choices;
   for (const std::string& word : CLI::detail::split(type.substr(begin + 1, end - begin - 1), ','))
     choices.push_back(word.substr(0, word.find("->")));
@@ -45,7 +46,8 @@ Json TableOf(const CLI::Option& option) {
 }  // namespace
 
 Json TablesOf(const CLI::App& app) {
-  Json options = Json::array(), commands = Json::array();
+  Json options = Json::array();
+  Json commands = Json::array();
   for (const CLI::Option* option : app.get_options()) options.push_back(TableOf(*option));
   for (const CLI::App* sub : app.get_subcommands({})) commands.push_back(TablesOf(*sub));
   return {{"name", app.get_name()},

@@ -66,8 +66,8 @@ Result<Ready> Start(const BenchFlags& flags, const Entry& entry, const SessionOp
 std::string DelegatesOf(const Session& session) {
   std::set<std::string> names;
   for (const Placement& row : session.placements())
-    if (const size_t end = row.who.find(" (partition"); end != std::string::npos)
-      names.insert(row.who.substr(0, end));
+    if (const size_t end = row.runner.find(" (partition"); end != std::string::npos)
+      names.insert(row.runner.substr(0, end));
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, "+"));
 }
 
@@ -95,7 +95,11 @@ Result<Samples> MeasureHere(const BenchFlags& flags, const std::vector<Entry>& e
     Session& s = *ready[who].opened.session;
     calls.push_back([&s] { return s.Run(); });
     FUSEBOX_ASSIGN(auto warmup, Repeat(calls.back(), flags.warmup));
-    out.all[who] = {DelegatesOf(s), s.signature(), s.threads(), ready[who].init, std::move(warmup), {}};
+    out.all[who] = {.delegates = DelegatesOf(s),
+                    .signature = s.signature(),
+                    .threads = s.threads(),
+                    .init = ready[who].init,
+                    .warmup = std::move(warmup)};
   }
   std::vector<Turns> turns;
   if (calls.size() == 1) {
@@ -143,7 +147,8 @@ Status MeasureCold(BenchFlags flags, const Entry& entry, Contestant& contestant)
   if (flags.cold == 0) return {};
   flags.warmup = flags.runs = {.runs = 1, .min_seconds = 0};
   FUSEBOX_ASSIGN(const auto samples, MeasureApart(flags, {entry}, flags.cold));
-  std::vector<double> init, first;
+  std::vector<double> init;
+  std::vector<double> first;
   for (const Samples& process : samples) {
     init.push_back(process.all[0].init);
     first.push_back(process.all[0].warmup.front());
@@ -161,7 +166,10 @@ double RatioOf(const Turns& a, const Turns& b) {
 }
 
 void AddSamples(const std::vector<Samples>& samples, size_t who, Contestant& out) {
-  std::vector<double> init, first, warmup, runs;
+  std::vector<double> init;
+  std::vector<double> first;
+  std::vector<double> warmup;
+  std::vector<double> runs;
   for (const Samples& process : samples) {
     const Sample& sample = process.all[who];
     init.push_back(sample.init);

@@ -22,11 +22,14 @@ struct BenchFlags {
   InputFlags inputs;
   PluginFlags plugins;
   DelegateFlags delegates;
-  Limits runs, warmup{.runs = 1, .min_seconds = 0.5};
+  Limits runs;
+  Limits warmup{.runs = 1, .min_seconds = 0.5};
   std::vector<size_t> cpus;
   int cold = 0;
   std::string trace;
-  bool json = false, csv = false, profile = false;
+  bool json = false;
+  bool csv = false;
+  bool profile = false;
 };
 
 struct Entry {

@@ -35,11 +35,26 @@ namespace hn = hwy::HWY_NAMESPACE;
 double MultiplyAdd(size_t rounds, float* sink) {
   const hn::CappedTag<float, 16> d;
   const auto m = hn::Set(d, 0.999f);
-  auto a = m, b = m, c = m, e = m, f = m, g = m, h = m, i = m, j = m, k = m;
+  auto a = m;
+  auto b = m;
+  auto c = m;
+  auto e = m;
+  auto f = m;
+  auto g = m;
+  auto h = m;
+  auto i = m;
+  auto j = m;
+  auto k = m;
   for (size_t n = 0; n < rounds; ++n) {
-    a = hn::MulAdd(a, m, m), b = hn::MulAdd(b, m, m), c = hn::MulAdd(c, m, m), e = hn::MulAdd(e, m, m),
+    a = hn::MulAdd(a, m, m);
+    b = hn::MulAdd(b, m, m);
+    c = hn::MulAdd(c, m, m);
+    e = hn::MulAdd(e, m, m);
     f = hn::MulAdd(f, m, m);
-    g = hn::MulAdd(g, m, m), h = hn::MulAdd(h, m, m), i = hn::MulAdd(i, m, m), j = hn::MulAdd(j, m, m),
+    g = hn::MulAdd(g, m, m);
+    h = hn::MulAdd(h, m, m);
+    i = hn::MulAdd(i, m, m);
+    j = hn::MulAdd(j, m, m);
     k = hn::MulAdd(k, m, m);
   }
   const auto sum = hn::Add(hn::Add(hn::Add(a, b), hn::Add(c, e)),
@@ -53,11 +68,28 @@ double MultiplyBytes(size_t rounds, float* sink) {
   const auto one = hn::Set(cm::byte_sums, 0x01010101);
   const auto row = cm::ByteDot::Row(one);
   const auto weights = cm::ByteDot::Weights(one);
-  auto a = one, b = one, c = one, e = one, f = one, g = one, h = one, i = one, j = one, k = one;
+  auto a = one;
+  auto b = one;
+  auto c = one;
+  auto e = one;
+  auto f = one;
+  auto g = one;
+  auto h = one;
+  auto i = one;
+  auto j = one;
+  auto k = one;
   const auto add = [&](cm::ByteSum sum) HWY_ATTR { return cm::ByteDot::Add(sum, row, weights); };
   for (size_t n = 0; n < rounds; ++n) {
-    a = add(a), b = add(b), c = add(c), e = add(e), f = add(f);
-    g = add(g), h = add(h), i = add(i), j = add(j), k = add(k);
+    a = add(a);
+    b = add(b);
+    c = add(c);
+    e = add(e);
+    f = add(f);
+    g = add(g);
+    h = add(h);
+    i = add(i);
+    j = add(j);
+    k = add(k);
   }
   const auto sum = hn::Add(hn::Add(hn::Add(a, b), hn::Add(c, e)),
                            hn::Add(hn::Add(hn::Add(f, g), hn::Add(h, i)), hn::Add(j, k)));
@@ -68,7 +100,10 @@ double MultiplyBytes(size_t rounds, float* sink) {
 void ReadAll(const float* data, size_t count, float* sink) {
   const hn::CappedTag<float, 16> d;
   const size_t n = hn::Lanes(d);
-  auto a = hn::Zero(d), b = a, c = a, e = a;
+  auto a = hn::Zero(d);
+  auto b = a;
+  auto c = a;
+  auto e = a;
   for (size_t i = 0; i + 4 * n <= count; i += 4 * n) {
     a = hn::Add(a, hn::LoadU(d, data + i));
     b = hn::Add(b, hn::LoadU(d, data + i + n));

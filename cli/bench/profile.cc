@@ -25,7 +25,7 @@ class Rows {
     const auto before = first_.find(KeyOf(time));
     const NodeTime none{};
     const NodeTime& first = before == first_.end() ? none : *before->second;
-    ProfileRow row{.type = time.op, .name = time.name, .who = time.who, .function = time.function};
+    ProfileRow row{.type = time.op, .name = time.name, .runner = time.runner, .function = time.function};
     row.node = time.node;
     row.nodes = time.nodes;
     row.inside = inside;
@@ -33,17 +33,17 @@ class Rows {
     row.bytes = static_cast<double>(time.bytes);
     row.flops = static_cast<double>(time.flops);
     Finish(row, time.total_ns - first.total_ns, time.runs - first.runs);
-    for (const SpanTime& span : time.spans) AddSpan(span, first, time.who);
+    for (const SpanTime& span : time.spans) AddSpan(span, first, time.runner);
   }
 
   std::vector<ProfileRow> Take() { return std::move(rows_); }
 
  private:
-  void AddSpan(const SpanTime& span, const NodeTime& node, const std::string& who) {
+  void AddSpan(const SpanTime& span, const NodeTime& node, const std::string& runner) {
     const auto same = [&](const SpanTime& s) { return s.name == span.name && s.worker == span.worker; };
     const auto found = std::ranges::find_if(node.spans, same);
     const SpanTime first = found == node.spans.end() ? SpanTime{} : *found;
-    ProfileRow row{.type = span.name, .who = who, .inside = true, .span = true};
+    ProfileRow row{.type = span.name, .runner = runner, .inside = true, .span = true};
     if (span.worker > 0) row.name = "thread " + std::to_string(span.worker);
     row.first = static_cast<double>(first.total_ns) / kMillisecond;
     const double count = std::max<double>(static_cast<double>(span.count), 1);

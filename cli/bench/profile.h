@@ -13,15 +13,18 @@
 namespace fusebox::cli {
 
 struct ProfileRow {
-  std::string type, name, who;
-  std::string function;        // of the model; of a span: empty
-  size_t node = 0, nodes = 1;  // as in NodeTime
-  bool inside = false;         // of the row above that is not inside: a node of a called function, or a span
-  bool span = false;           // measured by the kernel or delegate of the row above that is no span
-  double first = 0, average = 0;  // ms of one run of the model
-  double calls = 0;               // per run
-  double bytes = 0, flops = 0;    // per call; 0: unknown
-  double of_peak = 0;             // the least time that the machine permits, to the time taken; 0: unknown
+  std::string type, name, runner;
+  std::string function;  // of the model; of a span: empty
+  size_t node = 0;       // as in NodeTime
+  size_t nodes = 1;      // as in NodeTime
+  bool inside = false;   // of the row above that is not inside: a node of a called function, or a span
+  bool span = false;     // measured by the kernel or delegate of the row above that is no span
+  double first = 0;      // ms of one run of the model
+  double average = 0;    // ms of one run of the model
+  double calls = 0;      // per run
+  double bytes = 0;      // per call; 0: unknown
+  double flops = 0;      // per call; 0: unknown
+  double of_peak = 0;    // the least time that the machine permits, to the time taken; 0: unknown
 };
 
 struct ModelProfile {

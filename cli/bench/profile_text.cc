@@ -41,7 +41,7 @@ std::string NodeLine(const ProfileRow& row, double cumulative, double total) {
       row.inside ? "" : fmt::format("{:.3f}%", Share(cumulative, total)), 0.0, row.calls,
       OrDash(row.bytes / kMega), OrDash(row.flops / kMega),
       seconds > 0 ? OrDash(row.flops * row.calls / seconds / 1e9, "{:.1f}") : "-",
-      row.of_peak > 0 ? fmt::format("{:.0f}%", 100 * row.of_peak) : "-", row.name, row.who);
+      row.of_peak > 0 ? fmt::format("{:.0f}%", 100 * row.of_peak) : "-", row.name, row.runner);
 }
 
 std::string NodeTable(const char* title, const std::vector<ProfileRow>& rows, double total) {
@@ -64,7 +64,8 @@ std::vector<ProfileRow> Slowest(std::vector<ProfileRow> rows) {
 
 struct Kind {
   size_t count = 0;
-  double average = 0, calls = 0;
+  double average = 0;
+  double calls = 0;
 };
 
 // The operators of XNNPACK have numbers.
@@ -133,7 +134,7 @@ Json ToJson(const ModelProfile& profile) {
   for (const ProfileRow& row : profile.rows) {
     rows.push_back({{"type", row.type},
                     {"name", row.name},
-                    {"who", row.who},
+                    {"runner", row.runner},
                     {"inside", row.inside},
                     {"first_ms", row.first},
                     {"avg_ms", row.average},

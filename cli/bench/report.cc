@@ -14,7 +14,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Wider intervals tell nothing; times that spread more were disturbed.
-constexpr double kWide = 0.1, kSpread = 1.25;
+constexpr double kWide = 0.1;
+constexpr double kSpread = 1.25;
 
 double Megabytes(size_t bytes) { return static_cast<double>(bytes) / 1048576; }
 

@@ -27,8 +27,12 @@ struct Contestant {
   std::string Name() const { return model + ", " + delegates; }
 };
 
+// Bytes of the process.
 struct Memory {
-  size_t start = 0, init = 0, peak = 0, cache = 0;  // bytes of the process
+  size_t start = 0;
+  size_t init = 0;
+  size_t peak = 0;
+  size_t cache = 0;
 };
 
 // Returns "slower" or "faster" where the interval permits it, or why nothing can be told.

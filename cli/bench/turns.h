@@ -15,7 +15,8 @@ using Call = std::function<Status()>;
 // Calls until there were `runs` calls and `min_seconds` passed, but no longer than `max_seconds`.
 struct Limits {
   int runs = 50;
-  double min_seconds = 1, max_seconds = 150;
+  double min_seconds = 1;
+  double max_seconds = 150;
   double delay = 0;  // seconds before each call
 };
 Result<std::vector<double>> Repeat(const Call&, const Limits&);

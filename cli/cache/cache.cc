@@ -27,7 +27,8 @@ struct CacheFlags {
   std::vector<std::string> segments;
   uint64_t max_bytes = 0;
   PluginFlags plugins;
-  bool all = false, json = false;
+  bool all = false;
+  bool json = false;
 };
 
 // A cache given by the user must exist; the default one may not exist yet.

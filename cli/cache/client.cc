@@ -16,7 +16,13 @@ std::string Text(fbx_str text) { return std::string(FromAbi(text)); }
 class Gathering {
  public:
   explicit Gathering(bool entries)
-      : sink_{FBX_HEAD(fbx_cache_sink), Store, Segment, entries ? Entry : nullptr, Weight, Fact, Removed} {}
+      : sink_{.head = FBX_HEAD(fbx_cache_sink),
+              .store = Store,
+              .segment = Segment,
+              .entry = entries ? Entry : nullptr,
+              .weight = Weight,
+              .fact = Fact,
+              .removed = Removed} {}
   const fbx_cache_sink* sink() const { return &sink_; }
   CacheReport Take() { return std::move(report_); }
 
@@ -29,17 +35,38 @@ class Gathering {
     Of(sink).single_file = s->single_file != 0;
   }
   static void Segment(const fbx_cache_sink* sink, const fbx_cache_segment* s) noexcept {
-    Of(sink).segments.push_back({Text(s->id), Text(s->path), Text(s->why), Text(s->writer), s->state,
-                                 s->bytes, s->entry_count, s->packed_bytes, s->created, s->used});
+    Of(sink).segments.push_back({.id = Text(s->id),
+                                 .path = Text(s->path),
+                                 .why = Text(s->why),
+                                 .writer = Text(s->writer),
+                                 .state = s->state,
+                                 .bytes = s->bytes,
+                                 .entry_count = s->entry_count,
+                                 .packed_bytes = s->packed_bytes,
+                                 .created = s->created,
+                                 .used = s->used});
   }
   static void Entry(const fbx_cache_sink* sink, const fbx_cache_entry* e) noexcept {
-    Of(sink).entries.push_back({Text(e->segment), Text(e->identity), Text(e->family), Text(e->recipe),
-                                e->bytes, e->shared, e->current});
+    Of(sink).entries.push_back({.segment = Text(e->segment),
+                                .identity = Text(e->identity),
+                                .family = Text(e->family),
+                                .recipe = Text(e->recipe),
+                                .bytes = e->bytes,
+                                .shared = e->shared,
+                                .current = e->current});
   }
   static void Weight(const fbx_cache_sink* sink, const fbx_cache_weight* w) noexcept {
-    Of(sink).weights.push_back({Text(w->location), Text(w->op), Text(w->identity), Text(w->recipe),
-                                Text(w->segment), Text(w->code), Text(w->why), w->kind, w->found != 0,
-                                w->bytes, w->packed_bytes});
+    Of(sink).weights.push_back({.location = Text(w->location),
+                                .op = Text(w->op),
+                                .identity = Text(w->identity),
+                                .recipe = Text(w->recipe),
+                                .segment = Text(w->segment),
+                                .code = Text(w->code),
+                                .why = Text(w->why),
+                                .kind = w->kind,
+                                .found = w->found != 0,
+                                .bytes = w->bytes,
+                                .packed_bytes = w->packed_bytes});
   }
   static void Fact(const fbx_cache_sink* sink, fbx_str name, fbx_str value) noexcept {
     Of(sink).facts.emplace_back(Text(name), Text(value));

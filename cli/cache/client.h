@@ -18,8 +18,11 @@ namespace fusebox::cli {
 struct CacheSegment {
   std::string id, path, why, writer;
   fbx_cache_state state = FBX_CACHE_BAD;
-  uint64_t bytes = 0, entry_count = 0, packed_bytes = 0;
-  int64_t created = 0, used = 0;
+  uint64_t bytes = 0;
+  uint64_t entry_count = 0;
+  uint64_t packed_bytes = 0;
+  int64_t created = 0;
+  int64_t used = 0;
   // Damaged and renamed; stays in the store until gc.
   bool put_aside() const { return id.ends_with(".bad"); }
 };
@@ -33,7 +36,8 @@ struct CacheWeight {
   std::string location, op, identity, recipe, segment, code, why;
   fbx_cache_kind kind = FBX_CACHE_PRIVATE;
   bool found = false;
-  uint64_t bytes = 0, packed_bytes = 0;
+  uint64_t bytes = 0;
+  uint64_t packed_bytes = 0;
 };
 struct CacheFile {
   std::string path;

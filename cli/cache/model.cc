@@ -23,7 +23,8 @@ struct CacheModelFlags {
   int threads = 1;
   PluginFlags plugins;
   DelegateFlags delegates;
-  bool all = false, json = false;
+  bool all = false;
+  bool json = false;
 };
 
 // A model whose delegate stores packed weights in `path`, and the client of that cache.
@@ -82,8 +83,8 @@ Result<Exit> Build(const CacheModelFlags& flags) {
   FUSEBOX_ASSIGN(CachingModel cache, OpenCaching(flags, true));
   FUSEBOX_ASSIGN(const CacheReport before, cache.client.Explain(cache.path, *cache.model));
   ProgressBar bar;
-  const ClassSum cached = SumOf(before.weights, FBX_CACHE_CACHED),
-                 repacked = SumOf(before.weights, FBX_CACHE_REPACKED);
+  const ClassSum cached = SumOf(before.weights, FBX_CACHE_CACHED);
+  const ClassSum repacked = SumOf(before.weights, FBX_CACHE_REPACKED);
   bar.Expect(cached.missing_bytes + (Missing(before.weights) > 0 ? repacked.bytes : 0));
   if (Missing(before.weights) > 0) FUSEBOX_TRY(PackAll(flags, cache, bar));
   const Status kept = cache.client.Flush(cache.path);

@@ -66,7 +66,7 @@ std::string SegmentsText(const CacheReport& report) {
       fmt::format("{}: {}, {}, {}\n", Printable(report.path), report.single_file ? "a file" : "a directory",
                   Plural(report.segments.size(), "segment"), BytesText(report.bytes()));
   if (report.segments.empty()) return text;
-  Table table({"segment", "state", "size", "entries", "packed", "created", "last use", "writer", "why"});
+  Table table({"segment", "state", "size", "entries", "packed", "created", "last use", "writer", "reason"});
   for (const CacheSegment& s : report.segments)
     table.Row({Short(s.id), StateName(s.state), BytesText(s.bytes), std::to_string(s.entry_count),
                BytesText(s.packed_bytes), Date(s.created), Date(s.used), s.writer, s.why});
@@ -115,7 +115,7 @@ Json StoreJson(const CacheReport& report) {
     segments.push_back({{"id", s.id},
                         {"path", s.path},
                         {"state", StateName(s.state)},
-                        {"why", s.why},
+                        {"reason", s.why},
                         {"bytes", s.bytes},
                         {"entries", s.entry_count},
                         {"packed_bytes", s.packed_bytes},
@@ -186,7 +186,7 @@ Json ClassesJson(const std::vector<CacheWeight>& weights) {
 }
 
 std::string WeightsText(const std::vector<CacheWeight>& weights, bool all) {
-  Table table({"node", "op", "weights", "class", "bytes", "answer", "why"});
+  Table table({"node", "op", "weights", "class", "bytes", "answer", "reason"});
   for (const CacheWeight& w : weights) {
     const bool missing = !w.found && w.kind != FBX_CACHE_PRIVATE;
     if (!all && !missing) continue;
@@ -209,7 +209,7 @@ Json WeightsJson(const std::vector<CacheWeight>& weights) {
                     {"packed_bytes", w.packed_bytes},
                     {"segment", w.segment},
                     {"code", w.code},
-                    {"why", w.why}});
+                    {"reason", w.why}});
   return list;
 }
 

@@ -30,8 +30,12 @@ nlohmann::ordered_json RemovedJson(const CacheReport& report);
 
 // Totals of one class: number of weights, bytes in the model, found and missing; each weight once.
 struct ClassSum {
-  size_t weights = 0, found = 0, missing = 0;
-  uint64_t bytes = 0, packed_bytes = 0, missing_bytes = 0;
+  size_t weights = 0;
+  size_t found = 0;
+  size_t missing = 0;
+  uint64_t bytes = 0;
+  uint64_t packed_bytes = 0;
+  uint64_t missing_bytes = 0;
 };
 ClassSum SumOf(const std::vector<CacheWeight>& weights, fbx_cache_kind kind);
 std::string ClassesText(const std::vector<CacheWeight>& weights);

@@ -46,7 +46,8 @@ struct CompareFlags {
   bool tolerance_given = false;
   PluginFlags plugins;
   DelegateFlags delegates;
-  bool json = false, layers = false;
+  bool json = false;
+  bool layers = false;
   std::string html;
 };
 
@@ -278,14 +279,15 @@ Result<Exit> RunCompare(CompareFlags flags) {
   FUSEBOX_ASSIGN(auto registry, OpenRegistry(flags.plugins));
   FUSEBOX_ASSIGN(Side first, OpenSide(flags, registry, flags.a, flags.delegates));
   FUSEBOX_ASSIGN(Side second, OpenSecond(flags, registry));
-  Opened &a = first.opened, &b = second.opened;
+  Opened& a = first.opened;
+  Opened& b = second.opened;
   for (const Opened* of : {&a, &b})
     if (!flags.tolerance_given) AllowForRules(*of->model, *registry, flags.tolerance);
   const std::string place = flags.a + " and " + NameOfB(flags);
   if (a.ports.inputs.size() != b.ports.inputs.size())
     return Invalid(fmt::format("{}: {} and {} inputs", place, a.ports.inputs.size(), b.ports.inputs.size()));
-  const std::vector<int> inputs = Match(a.ports.inputs, b.ports.inputs),
-                         outputs = Match(a.ports.outputs, b.ports.outputs);
+  const std::vector<int> inputs = Match(a.ports.inputs, b.ports.inputs);
+  const std::vector<int> outputs = Match(a.ports.outputs, b.ports.outputs);
   std::vector<Row> rows = RowsOf(a, b, outputs);
   for (int r = 0; r < flags.runs; ++r) {
     FUSEBOX_TRY(SetSeeded(a, b, inputs, flags.seed + static_cast<uint64_t>(r)).At(place));

@@ -42,7 +42,8 @@ std::optional<Cut> CutOut(const Module& whole, const std::vector<bool>& kept,
   Cut out{Clone(whole), {}};
   Function& f = *out.module->functions.front();
   const std::set<ValueId> computed = ResultsOf(f, kept, true);
-  std::vector<ValueId> outputs = f.outputs, later = ReadBy(f, kept, false);
+  std::vector<ValueId> outputs = f.outputs;
+  std::vector<ValueId> later = ReadBy(f, kept, false);
   outputs.insert(outputs.end(), later.begin(), later.end());
   f.outputs.clear();
   for (const ValueId id : outputs) {

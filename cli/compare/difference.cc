@@ -74,9 +74,11 @@ Result<Difference> Compare(const Tensor& a, const Tensor& b, const Tolerance& to
   size_t worst = 0;
   const size_t count = ElementCount(a);
   for (size_t i = 0; i < count; ++i) {
-    const Number x = ElementAt(a, i), y = ElementAt(b, i);
+    const Number x = ElementAt(a, i);
+    const Number y = ElementAt(b, i);
     if (x == y || (IsNan(x) && IsNan(y))) continue;
-    const auto distance = static_cast<double>(std::abs(x - y)), size = static_cast<double>(std::abs(y));
+    const auto distance = static_cast<double>(std::abs(x - y));
+    const auto size = static_cast<double>(std::abs(y));
     const bool finite = std::isfinite(distance) && std::isfinite(size);
     const double excess = finite ? std::max(0.0, distance - tolerance.rtol * size) : kInfinite;
     out.absolute = std::max(out.absolute, finite ? distance : kInfinite);

@@ -10,7 +10,8 @@
 namespace fusebox::cli {
 
 struct Tolerance {
-  double atol = 1e-5, rtol = 1e-5;
+  double atol = 1e-5;
+  double rtol = 1e-5;
 };
 
 struct Difference {

@@ -67,7 +67,8 @@ bool IsComplex(const Tensor& tensor) {
 }
 
 void AddSquares(const Tensor& a, const Tensor& b, Squares& squares) {
-  const auto x = a.data.As<double>(), y = b.data.As<double>();
+  const auto x = a.data.As<double>();
+  const auto y = b.data.As<double>();
   for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
     if (!std::isfinite(x[i]) || !std::isfinite(y[i])) continue;
     squares.difference += (x[i] - y[i]) * (x[i] - y[i]);
@@ -130,7 +131,8 @@ Status AddLayers(Exposed& a, const Exposed& b, std::span<const int> partners, co
       layer.difference.Add(d);
       continue;
     }
-    const Tensor x = Real(left, a.quants[i].get()), y = Real(right, b.quants[j].get());
+    const Tensor x = Real(left, a.quants[i].get());
+    const Tensor y = Real(right, b.quants[j].get());
     FUSEBOX_ASSIGN(const Difference d, Compare(x, y, tolerance));
     layer.difference.Add(d);
     AddSquares(x, y, squares[i]);

@@ -40,7 +40,8 @@ std::vector<int> MatchLayers(std::vector<Layer>& a, std::span<const Layer> b);
 
 // Adds the values of the last runs of both. `squares`: by layer, sums of squares, for `error`.
 struct Squares {
-  double difference = 0, reference = 0;
+  double difference = 0;
+  double reference = 0;
 };
 Status AddLayers(Exposed& a, const Exposed& b, std::span<const int> partners, const Tolerance&,
                  std::vector<Squares>& squares);

@@ -166,7 +166,8 @@ class Reduction {
  private:
   // Returns the exit status of the command for these nodes, or 0 if they are no model.
   Result<int> Run(const std::vector<bool>& kept) {
-    const std::string path = folder_ + "/candidate.tflite", inputs = folder_ + "/inputs";
+    const std::string path = folder_ + "/candidate.tflite";
+    const std::string inputs = folder_ + "/inputs";
     bool possible = false;
     if (const Status written = Write(kept, path, inputs, &possible); !written || !possible) return 0;
     std::string command = Replaced(flags_.command, "{inputs}", Quoted(inputs));
@@ -188,7 +189,9 @@ class Reduction {
 
   // Removes nodes from the end, or from the beginning, as long as a half or less of what is left can go.
   Status Bisect(bool from_end) {
-    size_t good = 0, bad = kept_.size();  // numbers of nodes from the other end; `bad` many fail
+    // Numbers of nodes from the other end.
+    size_t good = 0;
+    size_t bad = kept_.size();  // these fail
     while (bad - good > 1) {
       const size_t middle = good + (bad - good) / 2;
       std::vector<bool> kept = kept_;
@@ -223,7 +226,8 @@ class Reduction {
   const Values& values_;
   const std::string folder_;
   std::vector<bool> kept_;
-  int status_ = 0, runs_ = 0;
+  int status_ = 0;
+  int runs_ = 0;
 };
 
 void Report(const ReduceFlags& flags, const Reduction& reduction, const Module& whole,

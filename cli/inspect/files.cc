@@ -24,7 +24,7 @@ struct Loaded {
   std::shared_ptr<const Model> model;  // null: it cannot run
   std::vector<Placement> placements;
   std::vector<MemoryPlan> memory;
-  std::string why, memory_why;  // why there is none
+  std::string why, memory_reason;  // why there is none
 };
 
 // Unknown dimensions are 1, as in `fusebox run`.
@@ -43,7 +43,7 @@ Loaded LoadedOf(const std::string& path, const ModelOptions& options) {
   Loaded out;
   auto model = Model::Open(path, options);
   if (!model) {
-    out.why = out.memory_why = model.error().message;
+    out.why = out.memory_reason = model.error().message;
     return out;
   }
   out.model = *model;
@@ -51,7 +51,7 @@ Loaded LoadedOf(const std::string& path, const ModelOptions& options) {
   auto session = Session::Create(out.model);
   const Status planned = session ? Plan(**session) : std::unexpected(session.error());
   if (!planned) {
-    out.memory_why = planned.error().message;
+    out.memory_reason = planned.error().message;
     return out;
   }
   out.placements = (*session)->placements();  // with the delegates that declined
@@ -77,10 +77,14 @@ Result<Data> DataOf(const Module& module, const ModelOptions& options, const Fil
 
 Json PageOf(const Module& module, const std::vector<Model::Entry>& entries, const Data& data) {
   const Loaded& loaded = data.loaded;
-  Json json = {{"version", FUSEBOX_VERSION},       {"model", InspectJson(module, entries)},
-               {"views", page::ViewsJson(module)}, {"values", page::ValuesJson(module)},
-               {"runs", data.runs.rows},           {"memory", page::MemoryJson(loaded.memory)},
-               {"memory_why", loaded.memory_why},  {"why", loaded.why},
+  Json json = {{"version", FUSEBOX_VERSION},
+               {"model", InspectJson(module, entries)},
+               {"views", page::ViewsJson(module)},
+               {"values", page::ValuesJson(module)},
+               {"runs", data.runs.rows},
+               {"memory", page::MemoryJson(loaded.memory)},
+               {"memory_reason", loaded.memory_reason},
+               {"reason", loaded.why},
                {"profile", data.profile}};
   if (loaded.model != nullptr) json["notices"] = loaded.model->notices();
   return json;
@@ -120,7 +124,8 @@ Status WriteShown(const std::string& path, const std::string& text, const Module
 Status WriteFiles(const Module& module, const std::vector<Model::Entry>& entries, const ModelOptions& options,
                   const FileFlags& flags) {
   FUSEBOX_TRY(Check(flags, module.source));
-  std::string html, overlay;
+  std::string html;
+  std::string overlay;
   if (!flags.html.empty() || !flags.model_explorer.empty()) {
     FUSEBOX_ASSIGN(const Data data, DataOf(module, options, flags));
     if (!flags.html.empty()) {

@@ -21,8 +21,8 @@ size_t ConstantBytes(const Function& function);
 std::string InspectText(const Module& module, const std::vector<Model::Entry>& entries);
 
 // {"file", "description",
-//  "signatures": [{"key", "subgraph", "inputs": [NAME], "outputs": [NAME], "can_run", "why" (if it cannot)}],
-//  "main_why" (why the main subgraph, if no signature runs it, cannot run),
+//  "signatures": [{"key", "subgraph", "inputs": [NAME], "outputs": [NAME], "can_run", "reason" (if it cannot)}],
+//  "main_reason" (why the main subgraph, if no signature runs it, cannot run),
 //  "subgraphs": [{"name", "inputs": [TENSOR], "outputs": [TENSOR], "constant_bytes",
 //                 "nodes": [{"op", "version", "options": {}, "inputs": [TENSOR or null], "outputs": [TENSOR or null],
 //                            "name" (composite), "body", "fused": {"plugin", "version", "rule", "composite"}}]}],

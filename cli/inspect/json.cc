@@ -92,7 +92,7 @@ Json JsonOf(const Module& module, const std::vector<Model::Entry>& entries) {
                     {"inputs", s.input_names},
                     {"outputs", s.output_names},
                     {"can_run", status.has_value()}});
-    if (!status) list.back()["why"] = status.error().message;
+    if (!status) list.back()["reason"] = status.error().message;
   }
   return list;
 }
@@ -100,7 +100,8 @@ Json JsonOf(const Module& module, const std::vector<Model::Entry>& entries) {
 }  // namespace
 
 Json InspectJson(const Module& module, const std::vector<Model::Entry>& entries) {
-  Json subgraphs = Json::array(), metadata = Json::array();
+  Json subgraphs = Json::array();
+  Json metadata = Json::array();
   for (const auto& function : module.functions) subgraphs.push_back(JsonOf(*function));
   for (const Metadata& m : module.metadata) metadata.push_back({{"name", m.name}, {"bytes", m.data.size()}});
   Json out = {{"file", module.source},
@@ -111,7 +112,7 @@ Json InspectJson(const Module& module, const std::vector<Model::Entry>& entries)
               {"metadata", std::move(metadata)},
               {"appended_bytes", module.appended.size()}};
   if (entries.size() > module.signatures.size() && !entries.back().status)
-    out["main_why"] = entries.back().status.error().message;
+    out["main_reason"] = entries.back().status.error().message;
   return out;
 }
 

@@ -14,7 +14,8 @@
 namespace fusebox::cli::layout {
 namespace {
 
-constexpr double kGap = 30, kBendGap = 18;
+constexpr double kGap = 30;
+constexpr double kBendGap = 18;
 
 using Lists = std::vector<std::vector<int>>;
 
@@ -107,7 +108,8 @@ class Assignment {
       if (near.empty()) continue;
       std::ranges::sort(near, {}, [&](int other) { return positions_[static_cast<size_t>(other)]; });
       for (size_t m = (near.size() - 1) / 2; m <= near.size() / 2; ++m) {
-        const int other = near[m], at = positions_[static_cast<size_t>(other)];
+        const int other = near[m];
+        const int at = positions_[static_cast<size_t>(other)];
         const auto key = from_above_ ? KeyOf(other, item) : KeyOf(item, other);
         if (next_[static_cast<size_t>(item)] != item || taken >= at || conflicts_.contains(key)) continue;
         next_[static_cast<size_t>(other)] = item;
@@ -119,7 +121,8 @@ class Assignment {
   }
 
   double Distance(int left, int right) const {
-    const auto &a = items_[static_cast<size_t>(left)], &b = items_[static_cast<size_t>(right)];
+    const auto& a = items_[static_cast<size_t>(left)];
+    const auto& b = items_[static_cast<size_t>(right)];
     return (a.width + b.width) / 2 + (a.bend() || b.bend() ? kBendGap : kGap);
   }
 
@@ -143,7 +146,8 @@ class Assignment {
 
   // Blocks, each after those to the left of it.
   static std::vector<int> Sorted(const std::vector<std::vector<Side>>& right) {
-    std::vector<int> waits(right.size()), sorted;
+    std::vector<int> waits(right.size());
+    std::vector<int> sorted;
     for (const auto& sides : right)
       for (const Side& side : sides) ++waits[static_cast<size_t>(side.other)];
     for (size_t i = 0; i < right.size(); ++i)
@@ -188,7 +192,8 @@ class Assignment {
 };
 
 struct Extent {
-  double low = 1e300, high = -1e300;
+  double low = 1e300;
+  double high = -1e300;
   double width() const { return high - low; }
 };
 

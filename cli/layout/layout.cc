@@ -7,7 +7,9 @@
 namespace fusebox::cli::layout {
 namespace {
 
-constexpr double kMargin = 24, kRankGap = 40, kMostRankGap = 160;
+constexpr double kMargin = 24;
+constexpr double kRankGap = 40;
+constexpr double kMostRankGap = 160;
 
 // Top and bottom of a row.
 struct Row {
@@ -38,7 +40,8 @@ std::vector<Row> RowsOf(const Graph& graph, const Layered& layered, const std::v
 
 // Moves everything to the right of the margin; returns the width.
 double MoveToMargin(const Layered& layered, std::vector<double>& x) {
-  double low = 1e300, high = -1e300;
+  double low = 1e300;
+  double high = -1e300;
   for (size_t i = 0; i < x.size(); ++i) {
     low = std::min(low, x[i] - layered.items[i].width / 2);
     high = std::max(high, x[i] + layered.items[i].width / 2);
@@ -52,7 +55,8 @@ double MoveToMargin(const Layered& layered, std::vector<double>& x) {
 std::vector<Point> RouteOf(const Graph& graph, const Graph::Edge& edge, const std::vector<int>& bends,
                            const Layered& layered, const std::vector<double>& x, const std::vector<Row>& rows,
                            const std::vector<Point>& nodes) {
-  const auto from = static_cast<size_t>(edge.from), to = static_cast<size_t>(edge.to);
+  const auto from = static_cast<size_t>(edge.from);
+  const auto to = static_cast<size_t>(edge.to);
   std::vector<Point> route = {{nodes[from].x, nodes[from].y + graph.nodes[from].height / 2}};
   for (const int bend : bends) {
     const auto b = static_cast<size_t>(bend);

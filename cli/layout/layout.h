@@ -54,7 +54,8 @@ struct Point {
 struct Layout {
   std::vector<Point> nodes;                // centers
   std::vector<std::vector<Point>> routes;  // by edge: from the bottom of a node to the top of another
-  double width = 0, height = 0;            // of all, from (0, 0)
+  double width = 0;                        // of all, from (0, 0)
+  double height = 0;                       // of all, from (0, 0)
 };
 Layout Lay(const Graph&);
 

@@ -7,7 +7,8 @@
 namespace fusebox::cli::layout {
 namespace {
 
-constexpr int kSweeps = 24, kPatience = 6;
+constexpr int kSweeps = 24;
+constexpr int kPatience = 6;
 
 using Lists = std::vector<std::vector<int>>;
 
@@ -67,7 +68,8 @@ void Sweep(Layered& layered, bool down, std::vector<int>& positions) {
 size_t CrossingsBelow(const Layered& layered, const std::vector<int>& rank, size_t width,
                       const std::vector<int>& positions) {
   std::vector<size_t> tree(width + 1);
-  size_t crossings = 0, total = 0;
+  size_t crossings = 0;
+  size_t total = 0;
   std::vector<int> ends;
   for (const int item : rank) {
     ends.clear();

@@ -44,7 +44,8 @@ int LongestSpan(const Graph& graph, const std::vector<int>& ranks) {
   const int most = ranks.empty() ? 1 : *std::ranges::max_element(ranks) + 1;
   for (int span = most;; span /= 2) {
     const std::vector<int> last = LastRanks(graph, ranks, span);
-    int64_t bends = 0, points = 0;
+    int64_t bends = 0;
+    int64_t points = 0;
     for (size_t v = 0; v < ranks.size(); ++v) bends += std::max(0, last[v] - ranks[v] - 1);
     for (const auto& [from, to] : graph.edges) {
       const int length = ranks[static_cast<size_t>(to)] - ranks[static_cast<size_t>(from)];

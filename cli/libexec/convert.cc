@@ -47,11 +47,19 @@ struct ConvertFlags {
   std::string input, output, report, dump_after, trace;
   std::vector<std::string> signatures, inputs, outputs, shapes;
   int64_t batch = 0;  // 0: not given
-  std::string composites = "fuse", keep_bodies = "custom", verify = "sample", quantize = "none", calibration,
-              placeholders = "fuse";
+  std::string composites = "fuse";
+  std::string keep_bodies = "custom";
+  std::string verify = "sample";
+  std::string quantize = "none";
+  std::string calibration;
+  std::string placeholders = "fuse";
   uint64_t verify_seed = 1;
   PluginFlags plugins;
-  bool explain = false, json = false, quiet = false, require_full_fusion = false, verify_given = false;
+  bool explain = false;
+  bool json = false;
+  bool quiet = false;
+  bool require_full_fusion = false;
+  bool verify_given = false;
 };
 
 // Adds an option with a fixed set of values.
@@ -180,7 +188,8 @@ int Sum(const std::vector<std::pair<std::string, int>>& counts) {
 // "1 of 2 composites fused (keras.lstm by fusebox.rnn), 1 verified"
 std::string FusionSummary(const Report& report) {
   std::set<std::string> by;
-  size_t fused = 0, verified = 0;
+  size_t fused = 0;
+  size_t verified = 0;
   for (const SiteReport& site : report.sites) {
     if (!site.fused) continue;
     ++fused;
@@ -251,44 +260,48 @@ Result<Exit> Convert(const ConvertFlags& flags) {
   return short_of_fusion || refuted ? Exit::kNo : Exit::kDone;
 }
 
+// Adds the files, the signatures and the shapes.
+void AddSource(CLI::App& app, ConvertFlags& flags) {
+  app.add_option("input", flags.input, "Folder of a SavedModel, frozen graph, Keras file, or .tflite file")
+      ->type_name("INPUT")
+      ->required();
+  app.add_option("-o,--output", flags.output, "Output file")
+      ->type_name("OUT.tflite")
+      ->check(CheckNotEmpty)
+      ->required();
+  app.add_option("--signature", flags.signatures,
+                 "Signature to convert, or a function of a SavedModel's objects (repeatable); default: every "
+                 "signature that converts")
+      ->type_name("KEY")
+      ->check(CheckNotEmpty)
+      ->allow_extra_args(false);
+  app.add_option("--inputs", flags.inputs,
+                 "Tensors of a frozen graph that are its inputs, in order; default: its placeholders")
+      ->type_name("NODE[:N],...")
+      ->delimiter(',')
+      ->check(CheckNotEmpty)
+      ->allow_extra_args(false);
+  app.add_option("--outputs", flags.outputs,
+                 "Tensors of a frozen graph that are its outputs, in order; default: the nodes that no "
+                 "other node reads")
+      ->type_name("NODE[:N],...")
+      ->delimiter(',')
+      ->check(CheckNotEmpty)
+      ->allow_extra_args(false);
+  app.add_option("--batch", flags.batch, "Set every unknown first dimension of the inputs to N")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{1}, int64_t{INT32_MAX}));
+  app.add_option("--shape", flags.shapes, "Set the shape of one input (repeatable)")
+      ->type_name("NAME=1,28,28")
+      ->allow_extra_args(false);
+}
+
 }  // namespace
 
 void AddConvert(CLI::App& root, Action& action) {
   CLI::App* app = root.add_subcommand("convert", kConvertPurpose);
   auto flags = std::make_shared<ConvertFlags>();
-  app->add_option("input", flags->input, "Folder of a SavedModel, frozen graph, Keras file, or .tflite file")
-      ->type_name("INPUT")
-      ->required();
-  app->add_option("-o,--output", flags->output, "Output file")
-      ->type_name("OUT.tflite")
-      ->check(CheckNotEmpty)
-      ->required();
-  app->add_option(
-         "--signature", flags->signatures,
-         "Signature to convert, or a function of a SavedModel's objects (repeatable); default: every "
-         "signature that converts")
-      ->type_name("KEY")
-      ->check(CheckNotEmpty)
-      ->allow_extra_args(false);
-  app->add_option("--inputs", flags->inputs,
-                  "Tensors of a frozen graph that are its inputs, in order; default: its placeholders")
-      ->type_name("NODE[:N],...")
-      ->delimiter(',')
-      ->check(CheckNotEmpty)
-      ->allow_extra_args(false);
-  app->add_option("--outputs", flags->outputs,
-                  "Tensors of a frozen graph that are its outputs, in order; default: the nodes that no "
-                  "other node reads")
-      ->type_name("NODE[:N],...")
-      ->delimiter(',')
-      ->check(CheckNotEmpty)
-      ->allow_extra_args(false);
-  app->add_option("--batch", flags->batch, "Set every unknown first dimension of the inputs to N")
-      ->type_name("N")
-      ->check(CLI::Range(int64_t{1}, int64_t{INT32_MAX}));
-  app->add_option("--shape", flags->shapes, "Set the shape of one input (repeatable)")
-      ->type_name("NAME=1,28,28")
-      ->allow_extra_args(false);
+  AddSource(*app, *flags);
   AddPluginFlags(*app, flags->plugins);
   AddChoice(*app, "--composites", flags->composites, kComposites,
             "Fuse composites, keep them with their body, or inline all");

@@ -32,7 +32,8 @@ Status AddAttr(const std::string& text, nlohmann::json& attrs) {
   const size_t equals = text.find('=');
   if (equals == 0 || equals == text.npos)
     return Invalid("--attr " + text + ": is not KEY=VALUE; write for example epsilon=1e-5");
-  const std::string key = text.substr(0, equals), value = text.substr(equals + 1);
+  const std::string key = text.substr(0, equals);
+  const std::string value = text.substr(equals + 1);
   if (attrs.contains(key)) return Invalid("--attr " + text + ": " + key + " is given twice");
   auto parsed = ParseJson(value, "--attr");
   attrs[key] = parsed ? *std::move(parsed) : nlohmann::json(value);

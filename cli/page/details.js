@@ -46,9 +46,9 @@ const runners = [];
 for (const rows of data.runs)
   for (const row of rows)
     for (const one of [row, ...(row.loaded || [])])
-      if (one.who && !runners.includes(one.who)) runners.push(one.who);
+      if (one.runner && !runners.includes(one.runner)) runners.push(one.runner);
 
-function runnerColor(who) { return colors.kinds[runners.indexOf(who) % colors.kinds.length]; }
+function runnerColor(runner) { return colors.kinds[runners.indexOf(runner) % colors.kinds.length]; }
 
 // Rows of the profile by "function.node".
 const timed = new Map();
@@ -107,9 +107,9 @@ function paintOf(node) {
   if (state.color === 'error') return errorPaint([...coveredBy(node)].map(i => layers.get(f + '.' + i)).filter(Boolean).sort((a, b) => a.equal - b.equal || errorOf(b) - errorOf(a))[0]);
   if (node.kind === 'group') return {};
   const note = fusedNote(f, node.node);
-  if (state.color === 'who') {
-    const run = runOf(f, node.node), who = run.who || (run.loaded && run.loaded[0].who);
-    return {bar: who && runnerColor(who), note};
+  if (state.color === 'runner') {
+    const run = runOf(f, node.node), runner = run.runner || (run.loaded && run.loaded[0].runner);
+    return {bar: runner && runnerColor(runner), note};
   }
   return {bar: colors.kinds[kindOf(nodeData(node).op).color], note};
 }
@@ -122,8 +122,8 @@ function showLegend() {
   if (state.color === 'time') {
     legend.append(el('span', {class: 'key'}, '0', el('span', {class: 'ramp', style: `background:linear-gradient(90deg, rgba(${colors.heat},.06), rgba(${colors.heat},.5) 40%, rgba(${colors.heat},.78))`}), milliseconds(slowest)));
     if (data.profile.rows.some(row => (row.at || []).length > 1)) legend.append(el('span', {}, 'nodes of a partition show the time of the partition'));
-  } else if (state.color === 'who') {
-    legend.append(...runners.map(who => key(runnerColor(who), who)));
+  } else if (state.color === 'runner') {
+    legend.append(...runners.map(runner => key(runnerColor(runner), runner)));
   } else if (state.color === 'error') {
     legend.append(key(colors.kinds[6], 'within the tolerance'), key(colors.bad, 'differs'));
   } else {
@@ -183,18 +183,18 @@ function optionText(value) { return typeof value === 'object' ? JSON.stringify(v
 
 function whoSection(f, i) {
   const run = runOf(f, i), out = [];
-  const badge = who => el('span', {class: 'who'}, el('i', {class: 'dot', style: 'background:' + runnerColor(who)}), who);
-  if (run.who) out.push(badge(run.who));
-  if (run.why) out.push(...run.why.split('; ').map(why => el('p', {class: 'why'}, why)));
+  const badge = runner => el('span', {class: 'runner'}, el('i', {class: 'dot', style: 'background:' + runnerColor(runner)}), runner);
+  if (run.runner) out.push(badge(run.runner));
+  if (run.reason) out.push(...run.reason.split('; ').map(reason => el('p', {class: 'reason'}, reason)));
   if (run.loaded) {
-    out.push(el('p', {class: 'why'}, 'When loaded, these nodes replace it:'));
-    out.push(table(run.loaded.map(row => [row.op, el('span', {title: row.why}, row.who)])));
+    out.push(el('p', {class: 'reason'}, 'When loaded, these nodes replace it:'));
+    out.push(table(run.loaded.map(row => [row.op, el('span', {title: row.reason}, row.runner)])));
   }
   if (run.site) {
-    if (run.site.why) out.push(el('p', {class: 'why'}, run.site.why));
-    for (const rule of run.site.rules) out.push(el('p', {class: 'why'}, `${rule.rule} of ${rule.plugin}: ${rule.outcome}${rule.reasons.length ? ': ' + rule.reasons.join('; ') : ''}`));
+    if (run.site.reason) out.push(el('p', {class: 'reason'}, run.site.reason));
+    for (const rule of run.site.rules) out.push(el('p', {class: 'reason'}, `${rule.rule} of ${rule.plugin}: ${rule.outcome}${rule.reasons.length ? ': ' + rule.reasons.join('; ') : ''}`));
   }
-  if (!out.length && data.why) out.push(el('p', {class: 'note bad'}, data.why));
+  if (!out.length && data.reason) out.push(el('p', {class: 'note bad'}, data.reason));
   return out.length ? [el('h2', {}, 'Runs on'), ...out] : [];
 }
 
@@ -269,15 +269,15 @@ function opBars(counts) {
 function overview() {
   const model = data.model, nodes = functions.reduce((n, f) => n + f.nodes.length, 0);
   const runs = {};
-  for (const rows of data.runs) for (const row of rows) if (row.who) runs[row.who] = (runs[row.who] || 0) + 1;
+  for (const rows of data.runs) for (const row of rows) if (row.runner) runs[row.runner] = (runs[row.runner] || 0) + 1;
   return [
     el('h3', {}, model.file.split('/').pop()), model.description ? el('div', {class: 'name'}, model.description) : null,
-    data.why ? el('p', {class: 'note bad'}, data.why) : null,
+    data.reason ? el('p', {class: 'note bad'}, data.reason) : null,
     ...(data.notices || []).map(notice => el('p', {class: 'note'}, notice)),
     el('h2', {}, 'Model'), table([['nodes', String(nodes)], ['subgraphs', String(functions.length)], ['constants', bytes(functions.reduce((n, f) => n + f.constant_bytes, 0))],
       data.memory.length ? ['arena', bytes(data.memory.reduce((n, plan) => n + plan.bytes, 0))] : null, model.appended_bytes ? ['appended', bytes(model.appended_bytes)] : null].filter(Boolean)),
     ...(model.signatures.length ? [el('h2', {}, 'Signatures'), ...model.signatures.map(signature)] : []),
-    ...(Object.keys(runs).length ? [el('h2', {}, 'Runs on', el('small', {}, 'nodes')), table(Object.entries(runs).sort((a, b) => b[1] - a[1]).map(([who, n]) => [el('span', {class: 'key'}, el('i', {style: 'background:' + runnerColor(who)}), who), String(n)]))] : []),
+    ...(Object.keys(runs).length ? [el('h2', {}, 'Runs on', el('small', {}, 'nodes')), table(Object.entries(runs).sort((a, b) => b[1] - a[1]).map(([runner, n]) => [el('span', {class: 'key'}, el('i', {style: 'background:' + runnerColor(runner)}), runner), String(n)]))] : []),
     el('h2', {}, 'Ops'), opBars(model.ops),
     ...(model.metadata.length ? [el('h2', {}, 'Metadata'), table(model.metadata.map(m => [m.name, bytes(m.bytes)]))] : []),
     el('p', {class: 'muted', style: 'margin-top:26px'}, 'fusebox ' + data.version),
@@ -286,7 +286,7 @@ function overview() {
 
 function signature(s) {
   return el('div', {class: 'value'}, el('div', {class: 'row'}, el('span', {class: 'l'}, s.key), el('span', {class: s.can_run ? 'good' : 'bad'}, s.can_run ? 'runs' : 'cannot run')),
-    el('div', {class: 'path'}, `(${s.inputs.join(', ')}) → (${s.outputs.join(', ')})`), s.why ? el('p', {class: 'why'}, s.why) : null);
+    el('div', {class: 'path'}, `(${s.inputs.join(', ')}) → (${s.outputs.join(', ')})`), s.reason ? el('p', {class: 'reason'}, s.reason) : null);
 }
 
 function showDetails() {

@@ -244,7 +244,7 @@ function fillSelects() {
   root.hidden = all.length < 2;
   root.querySelector('select').append(...all.map(i => el('option', {value: i}, data.views[i].title || 'subgraph ' + i)));
   root.addEventListener('change', event => { setRoot(Number(event.target.value)); fit(); });
-  const modes = [['kind', 'kind of op'], runners.length ? ['who', 'runs on'] : null, data.profile ? ['time', 'time'] : null, data.layers ? ['error', 'difference'] : null].filter(Boolean);
+  const modes = [['kind', 'kind of op'], runners.length ? ['runner', 'runs on'] : null, data.profile ? ['time', 'time'] : null, data.layers ? ['error', 'difference'] : null].filter(Boolean);
   color.append(...modes.map(([value, name]) => el('option', {value}, name)));
   state.color = data.layers ? 'error' : data.profile ? 'time' : 'kind';
   color.value = state.color;

@@ -40,13 +40,13 @@ Json ModelExplorerJson(const Module& module, const Json& runs, const Json& profi
     Json results = Json::object();
     for (size_t i = 0; i < runs[f].size(); ++i) {
       const Json& row = runs[f][i];
-      const std::string who = row.contains("who")      ? row.value("who", "")
-                              : row.contains("loaded") ? row["loaded"][0].value("who", "")
-                                                       : "";
-      if (who.empty()) continue;
-      const size_t color = colors.emplace(who, colors.size()).first->second;
+      const std::string runner = row.contains("runner")   ? row.value("runner", "")
+                                 : row.contains("loaded") ? row["loaded"][0].value("runner", "")
+                                                          : "";
+      if (runner.empty()) continue;
+      const size_t color = colors.emplace(runner, colors.size()).first->second;
       results[std::to_string(i)] = {
-          {"value", who}, {"bgColor", kColors[color % kColors.size()]}, {"textColor", "#ffffff"}};
+          {"value", runner}, {"bgColor", kColors[color % kColors.size()]}, {"textColor", "#ffffff"}};
     }
     if (!results.empty()) out[module.functions[f]->name] = GraphOf(std::move(results));
   }

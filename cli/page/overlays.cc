@@ -30,7 +30,7 @@ bool Has(const Json& json, std::initializer_list<std::pair<const char*, Kind>> m
 bool IsRow(const Json& row) {
   return Has(row, {{"type", Kind::string},
                    {"name", Kind::string},
-                   {"who", Kind::string},
+                   {"runner", Kind::string},
                    {"avg_ms", Kind::number_float},
                    {"calls", Kind::number_float},
                    {"flops", Kind::number_float}});
@@ -80,7 +80,8 @@ bool IsReport(const Json& file) {
 std::set<std::pair<size_t, size_t>> NodesOf(const Json& row, const std::vector<Placement>& placements,
                                             const Runs& runs) {
   std::set<std::pair<size_t, size_t>> out;
-  const std::string function = row.value("function", ""), who = row.value("who", "");
+  const std::string function = row.value("function", "");
+  const std::string runner = row.value("runner", "");
   const auto found = std::ranges::find(runs.places, function, &decltype(runs.places)::value_type::first);
   if (found == runs.places.end()) return out;
   const std::vector<Runs::Place>& places = found->second;
@@ -89,7 +90,7 @@ std::set<std::pair<size_t, size_t>> NodesOf(const Json& row, const std::vector<P
   size_t index = 0;
   for (const Placement& placed : placements) {
     if (placed.function != function) continue;
-    if (index < places.size() && (partition ? placed.who == who : index == node))
+    if (index < places.size() && (partition ? placed.runner == runner : index == node))
       out.emplace(places[index].function, places[index].node);
     ++index;
   }
@@ -102,7 +103,8 @@ Json MemoryJson(const std::vector<MemoryPlan>& plans) {
   Json out = Json::array();
   for (const MemoryPlan& plan : plans) {
     if (plan.pieces.empty()) continue;
-    Json steps = Json::array(), pieces = Json::array();
+    Json steps = Json::array();
+    Json pieces = Json::array();
     for (const MemoryPlan::Step& step : plan.steps) steps.push_back({{"op", step.op}, {"node", step.node}});
     for (const MemoryPlan::Piece& p : plan.pieces)
       pieces.push_back(Json::array({p.name, p.offset, p.bytes, p.first, p.last, p.scratch}));

@@ -39,7 +39,8 @@ Json ViewsJson(const Module&);
 // "first"}}, of constants, and of values with scales.
 Json ValuesJson(const Module&);
 
-// The runner of each node of `file`, by function: [{"who", "why", "loaded": [{"op", "who", "why"}], "site":
+// The runner of each node of `file`, by function: [{"runner", "reason", "loaded": [{"op", "runner",
+// "reason"}], "site":
 // {...}}] by node. A node that was replaced when the model was loaded has the nodes that replaced it.
 struct Runs {
   Json rows = Json::array();

@@ -86,9 +86,9 @@ Json RowsOfFunction(const Function& file, const Function* loaded, const std::vec
     if (matches[i].node >= rows.size()) continue;
     Json& row = rows[matches[i].node];
     if (matches[i].same) {
-      row.update({{"who", from.who}, {"why", from.why}});
+      row.update({{"runner", from.runner}, {"reason", from.why}});
     } else if (row["loaded"].size() < kMostLoaded) {
-      row["loaded"].push_back({{"op", from.op}, {"who", from.who}, {"why", from.why}});
+      row["loaded"].push_back({{"op", from.op}, {"runner", from.runner}, {"reason", from.why}});
     }
   }
   return rows;

@@ -139,7 +139,7 @@ const pictures = [];
 function fillMemory(section) {
   section.append(el('h2', {}, 'Memory plan'));
   if (!data.memory.length) {
-    section.append(el('p', {}, data.memory_why ? 'There is no plan: ' + data.memory_why : 'No value is in an arena.'));
+    section.append(el('p', {}, data.memory_reason ? 'There is no plan: ' + data.memory_reason : 'No value is in an arena.'));
     return;
   }
   section.append(el('p', {}, 'Each box is a value: to the right the steps in execution order, upwards the offset in the arena. Boxes above each other are in use at the same time; boxes side by side share memory. Gray: scratch memory of a kernel or delegate. Inputs, outputs, constants, and what delegates and kernels allocate themselves are not in the arena.'));
@@ -166,7 +166,7 @@ function goRow(f, i, cells) {
 
 function profileRow(row, all) {
   const at = (row.at || [])[0] || [], share = 100 * row.avg_ms / all, number = text => el('td', {class: 'n'}, text);
-  return goRow(at[0], at[1], [el('td', {class: row.inside ? 'op span' : 'op'}, row.type), el('td', {class: 'path'}, (row.name || '').split(';')[0]), el('td', {}, row.who), number(milliseconds(row.avg_ms)), number(share.toFixed(1) + ' %'),
+  return goRow(at[0], at[1], [el('td', {class: row.inside ? 'op span' : 'op'}, row.type), el('td', {class: 'path'}, (row.name || '').split(';')[0]), el('td', {}, row.runner), number(milliseconds(row.avg_ms)), number(share.toFixed(1) + ' %'),
     el('td', {style: 'width:120px'}, row.inside ? '' : el('span', {class: 'bar', style: `width:${Math.min(100, share)}%;background:rgb(var(--heat))`})),
     number(row.flops && row.avg_ms ? (row.flops * row.calls / row.avg_ms / 1e6).toFixed(1) : ''), number(row.of_peak ? (100 * row.of_peak).toFixed(0) + ' %' : '')]);
 }
@@ -190,7 +190,7 @@ function beforeAfter(report) {
 function siteRows(sites) {
   return sites.flatMap(site => (site.rules.length ? site.rules : [null]).map(rule => el('tr', {},
     el('td', {}, site.composite, el('div', {class: 'path'}, site.location || site.function)), el('td', {}, rule ? rule.rule : '', rule ? el('div', {class: 'path'}, rule.plugin + ' ' + rule.plugin_version) : null),
-    el('td', {class: rule && rule.outcome === 'fused' ? 'good' : ''}, rule ? rule.outcome : site.why, rule && rule.reasons.length ? el('div', {class: 'muted'}, rule.reasons.join('; ')) : null),
+    el('td', {class: rule && rule.outcome === 'fused' ? 'good' : ''}, rule ? rule.outcome : site.reason, rule && rule.reasons.length ? el('div', {class: 'muted'}, rule.reasons.join('; ')) : null),
     el('td', {class: 'mono'}, site.fused ? site.emitted.join(', ') : ''), el('td', {}, site.fused ? site.verification || 'not verified' : ''))));
 }
 
@@ -199,11 +199,11 @@ function fillConversion(section) {
   section.append(el('h2', {}, 'Conversion'), el('p', {}, report.source || ''));
   if (report.error) section.append(el('p', {class: 'note bad'}, report.error));
   for (const note of report.notes) section.append(el('p', {class: 'note'}, note));
-  for (const refused of report.refused) section.append(el('p', {class: 'note bad'}, `signature ${refused.signature}: ${refused.why}`));
+  for (const refused of report.refused) section.append(el('p', {class: 'note bad'}, `signature ${refused.signature}: ${refused.reason}`));
   if (report.sites.length) section.append(el('h2', {}, 'Composites', el('small', {}, `${report.sites.filter(site => site.fused).length} of ${report.sites.length} fused`)),
     el('div', {class: 'card'}, headed([['composite'], ['rule'], ['result'], ['replaced by'], ['proof']], siteRows(report.sites))));
   section.append(el('h2', {}, 'Ops'), el('div', {class: 'card'}, beforeAfter(report)));
-  if (report.variables.length) section.append(el('h2', {}, 'Variables'), el('div', {class: 'card'}, headed([['variable'], ['type'], ['is'], ['why']], report.variables.map(v => el('tr', {}, [v.name, v.type, v.mutability, v.why].map(cell => el('td', {}, cell)))))));
+  if (report.variables.length) section.append(el('h2', {}, 'Variables'), el('div', {class: 'card'}, headed([['variable'], ['type'], ['is'], ['reason']], report.variables.map(v => el('tr', {}, [v.name, v.type, v.mutability, v.reason].map(cell => el('td', {}, cell)))))));
   if (report.layers.length) section.append(el('h2', {}, 'Quantized layers'), el('div', {class: 'card'}, headed([['layer'], ['op'], ['rms error', 'n'], ['relative', 'n']], report.layers.map(l => el('tr', {}, el('td', {class: 'path'}, l.location), el('td', {}, l.op), el('td', {class: 'n'}, short(l.rms_error)), el('td', {class: 'n'}, short(l.relative)))))));
 }
 

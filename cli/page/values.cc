@@ -10,7 +10,9 @@
 namespace fusebox::cli::page {
 namespace {
 
-constexpr size_t kBins = 32, kShown = 16, kScales = 8;
+constexpr size_t kBins = 32;
+constexpr size_t kShown = 16;
+constexpr size_t kScales = 8;
 
 using Visit = std::function<void(std::span<const double>)>;
 
@@ -42,8 +44,13 @@ void ForEach(const Tensor& tensor, const Visit& visit) {
 }
 
 struct Statistics {
-  size_t count = 0, zeros = 0, not_finite = 0;
-  double low = INFINITY, high = -INFINITY, sum = 0, squares = 0;
+  size_t count = 0;
+  size_t zeros = 0;
+  size_t not_finite = 0;
+  double low = INFINITY;
+  double high = -INFINITY;
+  double sum = 0;
+  double squares = 0;
 
   void Add(std::span<const double> values) {
     for (const double v : values) {
@@ -82,7 +89,8 @@ void AddStatistics(const Tensor& tensor, Json& out) {
   ForEach(tensor, [&](std::span<const double> values) { s.Add(values); });
   const size_t finite = s.count - s.not_finite;
   if (s.count == 0 || finite == 0) return;
-  const double n = static_cast<double>(finite), mean = s.sum / n;
+  const double n = static_cast<double>(finite);
+  const double mean = s.sum / n;
   out.update({{"count", s.count},
               {"min", s.low},
               {"max", s.high},
@@ -95,7 +103,8 @@ void AddStatistics(const Tensor& tensor, Json& out) {
 
 Json JsonOf(const Quant& quant) {
   const size_t shown = std::min(quant.scales.size(), kScales);
-  Json scales = Json::array(), zeros = Json::array();
+  Json scales = Json::array();
+  Json zeros = Json::array();
   for (size_t i = 0; i < shown; ++i) scales.push_back(quant.scales[i]);
   for (size_t i = 0; i < std::min(quant.zero_points.size(), kScales); ++i)
     zeros.push_back(quant.zero_points[i]);

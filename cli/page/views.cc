@@ -13,8 +13,14 @@ namespace fusebox::cli::page {
 namespace {
 
 // Pixels of the page's fonts; the script cuts what is longer.
-constexpr double kLabel = 8.6, kSmall = 6.4, kPadding = 30, kBadge = 22;
-constexpr double kLeastWidth = 64, kMostWidth = 290, kTall = 40, kFlat = 26;
+constexpr double kLabel = 8.6;
+constexpr double kSmall = 6.4;
+constexpr double kPadding = 30;
+constexpr double kBadge = 22;
+constexpr double kLeastWidth = 64;
+constexpr double kMostWidth = 290;
+constexpr double kTall = 40;
+constexpr double kFlat = 26;
 
 double WidthOf(std::string_view label, std::string_view type, bool opens) {
   const double text =
@@ -129,7 +135,8 @@ class Views {
   Json Op(const Function& function, size_t index) const {
     const Node& node = *function.nodes[index];
     Json out = {{"kind", "op"}, {"node", index}, {"label", LabelOf(node)}, {"type", TypeOf(function, node)}};
-    Json views = Json::array(), names = Json::array();
+    Json views = Json::array();
+    Json names = Json::array();
     for (const std::string& name : References(node)) {
       const auto found = numbers_.find(name);
       if (found == numbers_.end()) continue;

@@ -74,7 +74,7 @@ std::string SummaryText(const CheckFlags& flags, const std::vector<Row>& rows) {
 }
 
 void PrintText(const CheckFlags& flags, const std::vector<Row>& rows) {
-  Table table({"plugin", "test", "model", "result", "why"});
+  Table table({"plugin", "test", "model", "result", "reason"});
   for (const Row& row : rows)
     table.Row({row.plugin, row.test, FileName(row.subject), std::string(Name(row.state)), row.why});
   Print(table.Text() + SummaryText(flags, rows));
@@ -83,8 +83,8 @@ void PrintText(const CheckFlags& flags, const std::vector<Row>& rows) {
 void PrintJson(const CheckFlags& flags, const std::vector<Row>& rows) {
   Json list = Json::array();
   for (const Row& row : rows) {
-    Json one{{"plugin", row.plugin},      {"test", row.test}, {"model", row.subject},
-             {"result", Name(row.state)}, {"why", row.why},   {"seconds", row.seconds}};
+    Json one{{"plugin", row.plugin},      {"test", row.test},  {"model", row.subject},
+             {"result", Name(row.state)}, {"reason", row.why}, {"seconds", row.seconds}};
     if (Is(row, Row::State::kFailed)) one["reproduce"] = Reproduction(flags, row);
     list.push_back(std::move(one));
   }

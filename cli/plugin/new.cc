@@ -22,8 +22,13 @@ namespace {
 namespace fs = std::filesystem;
 
 struct NewFlags {
-  std::string name, output, language = "c++";
-  bool rule = false, kernel = false, delegate = false, declarative = false;
+  std::string name;
+  std::string output;
+  std::string language = "c++";
+  bool rule = false;
+  bool kernel = false;
+  bool delegate = false;
+  bool declarative = false;
 };
 
 // The inputs of a template: words for `@if`, and texts for `@NAME@`.
@@ -81,8 +86,13 @@ Expansion ExpansionOf(const NewFlags& flags) {
   const auto set = [&](const char* word, bool is) {
     if (is) out.words.insert(word);
   };
-  set("rule", flags.rule), set("kernel", flags.kernel), set("delegate", flags.delegate);
-  set("declarative", flags.declarative), set("library", library), set("c", is_c), set("c++", !is_c);
+  set("rule", flags.rule);
+  set("kernel", flags.kernel);
+  set("delegate", flags.delegate);
+  set("declarative", flags.declarative);
+  set("library", library);
+  set("c", is_c);
+  set("c++", !is_c);
   set("declines", flags.rule || flags.kernel);
   set("computes", flags.kernel || flags.delegate);
   set("composite", flags.rule || flags.kernel || flags.declarative);
@@ -103,7 +113,8 @@ Expansion ExpansionOf(const NewFlags& flags) {
 // Returns the file's name in the new folder, or an empty string if the file is not for this plugin.
 std::string TargetName(const std::string& source, const NewFlags& flags, const Expansion& expansion) {
   const std::string name = fs::path(source).stem().string();  // without ".in"
-  const bool library = expansion.words.contains("library"), is_c = flags.language == "c";
+  const bool library = expansion.words.contains("library");
+  const bool is_c = flags.language == "c";
   if (name == "plugin.cc") return library && !is_c ? flags.name + ".cc" : "";
   if (name == "plugin.c") return library && is_c ? flags.name + ".c" : "";
   if (name == "exports.map") return library ? name : "";
@@ -145,7 +156,8 @@ Result<Exit> New(NewFlags flags) {
     const std::string name = TargetName(file.filename().string(), flags, expansion);
     if (name.empty()) continue;
     FUSEBOX_ASSIGN(const std::string text, ReadTextFile(file.string()));
-    const std::string out = Expand(text, expansion), path = folder + "/" + name;
+    const std::string out = Expand(text, expansion);
+    const std::string path = folder + "/" + name;
     FUSEBOX_TRY(WriteFile(path, std::as_bytes(std::span(out))));
     Print(path + "\n");
   }

@@ -28,7 +28,8 @@ using Json = nlohmann::ordered_json;
 struct PluginCommandFlags {
   std::string subject;  // a plugin id, a path, or the name of an op or composite
   PluginFlags plugins;
-  bool load = false, json = false;
+  bool load = false;
+  bool json = false;
 };
 
 Json RowsJson(const std::vector<PluginInfo>& infos) {
@@ -52,7 +53,7 @@ Result<Exit> List(const PluginCommandFlags& flags) {
     PrintDocument(Json{{"plugins", RowsJson(infos)}, {"searched", registry->searched()}});
     return Exit::kDone;
   }
-  Table table({"plugin", "version", "state", "loaded", "platform", "seal", "manifest", "why"});
+  Table table({"plugin", "version", "state", "loaded", "platform", "seal", "manifest", "reason"});
   for (const PluginInfo& info : infos)
     table.Row({info.manifest.id.empty() ? "?" : info.manifest.id, info.manifest.version,
                std::string(Name(info.state)), info.loaded ? "yes" : "no", PlatformText(info), SealText(info),
@@ -158,7 +159,8 @@ std::string Lower(std::string text) {
 // "; did you mean ...": names of plugins that contain the word, else the closest one. Empty: none.
 std::string Suggestion(const Registry& registry, const std::string& word) {
   constexpr size_t kMost = 5;
-  std::set<std::string> names, containing;
+  std::set<std::string> names;
+  std::set<std::string> containing;
   for (const PluginInfo& info : registry.plugins()) {
     for (const ManifestRule& rule : info.manifest.rules)
       names.insert(rule.implements.begin(), rule.implements.end());
@@ -177,9 +179,9 @@ Result<Exit> Which(const PluginCommandFlags& flags) {
   FUSEBOX_ASSIGN(const auto registry, Registry::Create(config));
   const std::vector<Provider> found = Providers(*registry, flags.subject);
   Json rows = Json::array();
-  Table table({"provides", "plugin", "state", "why"});
+  Table table({"provides", "plugin", "state", "reason"});
   for (const Provider& p : found) {
-    rows.push_back({{"provides", p.what}, {"plugin", p.plugin}, {"state", p.state}, {"why", p.why}});
+    rows.push_back({{"provides", p.what}, {"plugin", p.plugin}, {"state", p.state}, {"reason", p.why}});
     table.Row({p.what, p.plugin, p.state, p.why});
   }
   if (flags.json) PrintDocument(Json{{"name", flags.subject}, {"providers", std::move(rows)}});

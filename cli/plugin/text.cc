@@ -82,7 +82,9 @@ Json RuleJson(const ManifestRule& rule) {
 }
 
 Json ProvidesJson(const Manifest& manifest) {
-  Json rules = Json::array(), ops = Json::array(), delegates = Json::array();
+  Json rules = Json::array();
+  Json ops = Json::array();
+  Json delegates = Json::array();
   for (const ManifestRule& rule : manifest.rules) rules.push_back(RuleJson(rule));
   for (const ManifestOp& op : manifest.ops)
     ops.push_back(
@@ -153,7 +155,7 @@ Json PluginRowJson(const PluginInfo& info) {
   return {{"id", info.manifest.id},
           {"version", info.manifest.version},
           {"state", Name(info.state)},
-          {"why", info.why},
+          {"reason", info.why},
           {"manifest", info.manifest.path},
           {"library", info.manifest.library},
           {"loaded", info.loaded},

@@ -19,7 +19,7 @@ std::string SealText(const PluginInfo& info);
 
 std::string PluginText(const PluginInfo& info);
 
-// {"id", "version", "state", "why", "manifest", "library", "loaded", "built_in"}
+// {"id", "version", "state", "reason", "manifest", "library", "loaded", "built_in"}
 nlohmann::ordered_json PluginRowJson(const PluginInfo& info);
 // Same, plus {"namespace", "description", "license", "abi": {"major", "min_minor"}, "priority",
 // "requires": {"cpu", "extensions"}, "provides": {"rules": [{"id", "implements", "min_version",

@@ -73,7 +73,10 @@ std::string BashPlace(const Tables& command) {
 }  // namespace
 
 std::string BashCompletion(const Tables& root) {
-  std::string text = kBashBegin, options, names, places;
+  std::string text = kBashBegin;
+  std::string options;
+  std::string names;
+  std::string places;
   for (const PathedCommand& command : AllCommands(root)) {
     if (!command.path.empty())
       text += fmt::format("      {}) path={} ;;\n", ShellQuoted(" " + command.path),

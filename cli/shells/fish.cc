@@ -57,7 +57,8 @@ std::string FishPlace(const std::string& condition, const Tables& option) {
 }  // namespace
 
 std::string FishCompletion(const Tables& root) {
-  std::string paths, lines;
+  std::string paths;
+  std::string lines;
   for (const PathedCommand& command : AllCommands(root)) {
     if (!command.path.empty()) paths += " " + FishQuoted(command.path);
     const std::string condition = "-n " + FishQuoted("__fusebox_at " + ShellQuoted(command.path));

@@ -58,7 +58,8 @@ std::string ZshFunction(const PathedCommand& command) {
   const Tables& table = *command.table;
   std::string text = ZshName(command.path) + "() {\n";
   if (table["commands"].empty()) return text + "  _arguments -s -S" + ZshSpecifications(table) + "\n}\n";
-  std::string described, cases;
+  std::string described;
+  std::string cases;
   for (const Tables& sub : table["commands"]) {
     const std::string name = sub["name"];
     described += "\n      " + ShellQuoted(name + ":" + ZshEscaped(sub["purpose"]));

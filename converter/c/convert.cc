@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 // The destination must not be the source or a file of it.
 Status CheckApart(const std::string& source, const std::string& destination) {
   std::error_code error;
-  const fs::path from = fs::weakly_canonical(source, error), to = fs::weakly_canonical(destination, error);
+  const fs::path from = fs::weakly_canonical(source, error);
+  const fs::path to = fs::weakly_canonical(destination, error);
   const fs::path inside = to.lexically_relative(from);
   if (inside.empty() || *inside.begin() == "..") return {};
   return Invalid(destination + ": would replace a file of the source " + source + "; write elsewhere");
@@ -107,8 +108,9 @@ fusebox_status fusebox_convert(const char* source, const char* destination, cons
     FUSEBOX_C_REQUIRE(source);
     FUSEBOX_C_REQUIRE(destination);
     FUSEBOX_TRY(CheckApart(source, destination));
-    return Convert({source, options, progress, user, report},
-                   [&](const converter::Converted& converted) { return converted.Write(destination); });
+    return Convert(
+        {.source = source, .options = options, .progress = progress, .user = user, .report = report},
+        [&](const converter::Converted& converted) { return converted.Write(destination); });
   });
 }
 
@@ -121,7 +123,8 @@ fusebox_status fusebox_convert_to_memory(const char* source, const char* options
     *bytes = nullptr;
     FUSEBOX_C_REQUIRE(size);
     *size = 0;
-    return Convert({source, options, progress, user, report},
-                   [&](const converter::Converted& converted) { return WriteBytes(converted, bytes, size); });
+    return Convert(
+        {.source = source, .options = options, .progress = progress, .user = user, .report = report},
+        [&](const converter::Converted& converted) { return WriteBytes(converted, bytes, size); });
   });
 }

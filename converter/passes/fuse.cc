@@ -50,7 +50,8 @@ Result<std::unique_ptr<Module>> RunnableCopy(const Module& module, const Functio
 namespace {
 
 // Limits of --verify sample. A comparison that has begun is finished.
-constexpr double kSecondsPerSite = 1, kSecondsPerModel = 10;
+constexpr double kSecondsPerSite = 1;
+constexpr double kSecondsPerModel = 10;
 constexpr int64_t kTimedSize = 3;  // of unknown dimensions
 
 verify::Options VerifyOptions(const Options& options) {

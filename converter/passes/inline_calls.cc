@@ -43,7 +43,8 @@ class Inliner {
   }
 
  private:
-  static constexpr size_t kMost = size_t{1} << 16, kMostTimes = 64;  // the model's nodes
+  static constexpr size_t kMost = size_t{1} << 16;
+  static constexpr size_t kMostTimes = 64;  // the model's nodes
 
   // "StatefulPartitionedCall_1" carries no information; names inside the callee do.
   static void DropCallName(Node& call) {
@@ -66,7 +67,8 @@ class Inliner {
   Module& module_;
   const CalleeOf callee_;
   std::set<std::string> done_;
-  size_t most_ = 0, copies_ = 0;
+  size_t most_ = 0;
+  size_t copies_ = 0;
 };
 
 class Owner {

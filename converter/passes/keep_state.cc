@@ -59,7 +59,8 @@ class Keeper {
   }
 
   void Keep(Node& node, size_t operand, size_t result) {
-    const ValueId initial = node.operands[operand], final_state = node.results[result];
+    const ValueId initial = node.operands[operand];
+    const ValueId final_state = node.results[result];
     if (initial == kNoValue || final_state == kNoValue) return;
     Node* const read = r_.producer(initial, Op::kReadVariable);
     if (!read || !r_.read_once(initial)) return;

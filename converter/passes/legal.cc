@@ -63,8 +63,8 @@ std::string Problem(Context& context, Function& f, const Node& node) {
   if (std::string why = WhyItemDiffers(f, node); !why.empty()) return why;
   if (!node.is(Op::kOpaque)) return kUnknownElement;
   if (IsLookupTable(node.name) && node.operands.empty() && node.attrs.Find("keys"))
-    return "";                                                               // reported by its readers
-  if (std::string why(node.attrs.str("why", "")); !why.empty()) return why;  // set by the importer
+    return "";                                                                  // reported by its readers
+  if (std::string why(node.attrs.str("reason", "")); !why.empty()) return why;  // set by the importer
   // Runs the translation again to get its reason, and drops the emitted nodes.
   Translation translation(context.module, f, context.registry, node);
   const size_t mark = translation.mark();
@@ -75,7 +75,7 @@ std::string Problem(Context& context, Function& f, const Node& node) {
 
 // True if no operand types would help.
 bool IsHopeless(Registry& registry, const Node& node) {
-  return node.is(Op::kOpaque) && (node.attrs.Find("why") || !HasTranslation(registry, node.name));
+  return node.is(Op::kOpaque) && (node.attrs.Find("reason") || !HasTranslation(registry, node.name));
 }
 
 class Survey {
@@ -129,7 +129,8 @@ class Survey {
   }
 
   void Add(const Function& f, const Node& node, const std::string& why) {
-    const std::string op = NameOf(node), &layer = node.location.layer;
+    const std::string op = NameOf(node);
+    const std::string& layer = node.location.layer;
     for (UnsupportedOps& u : context_.report.unsupported) {
       if (u.op != op || u.reason != why) continue;
       ++u.count;

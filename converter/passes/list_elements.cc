@@ -129,8 +129,8 @@ Elements ListElements::Of(const Node& reserve) {
   Checks checks;
   for (const ListReader& put : puts) {
     const auto dims = open_->Dims(*put.f, CarriedAs(module_, f_, put));
-    const auto before = dims ? open_->Outside(*dims, false) : std::nullopt,
-               after = dims ? open_->Outside(*dims, true) : std::nullopt;
+    const auto before = dims ? open_->Outside(*dims, false) : std::nullopt;
+    const auto after = dims ? open_->Outside(*dims, true) : std::nullopt;
     if (&put == &puts[0] && before) start = *before;
     if (!before || !after || *before != start || put.f->value(put.node->operands[2]).type.dtype != type.dtype)
       return {};

@@ -22,13 +22,18 @@ class Visitor {
     const Uses uses(f);
     for (const auto& [node, index] : uses.readers(list)) {
       if (!node) continue;
-      way.f = &f, way.node = node, way.index = index;
+      way.f = &f;
+      way.node = node;
+      way.index = index;
       read_(way);
       if (node->is(Op::kTensorListSetItem) && index == 0) Visit(f, node->results[0], way, depth + 1);
       if (node->is(Op::kWhile)) {
         ListReader inside = way;
         const ValueId given_back = node->results[static_cast<size_t>(index)];
-        if (&f == &f_) inside.loop = node, inside.given_back = given_back;
+        if (&f == &f_) {
+          inside.loop = node;
+          inside.given_back = given_back;
+        }
         Enter(Callee(module_, *node, "body_subgraph_index"), index, inside, depth);
         Visit(f, given_back, way, depth + 1);
       }
@@ -59,7 +64,9 @@ class Visitor {
 bool VisitReaders(const Module& module, const Function& f, ValueId list,
                   const std::function<void(const ListReader&)>& read) {
   Visitor visitor(module, f, read);
-  visitor.Visit(f, list, {&f, nullptr, 0, nullptr, kNoValue, true}, 0);
+  visitor.Visit(
+      f, list,
+      {.f = &f, .node = nullptr, .index = 0, .loop = nullptr, .given_back = kNoValue, .certain = true}, 0);
   return visitor.complete();
 }
 
@@ -79,7 +86,8 @@ bool Grows(const Module& module, const Function& f, ValueId list) {
 
 std::string WhyItemDiffers(const Function& f, const Node& node) {
   if (!node.is(Op::kTensorListSetItem) || node.operands.size() != 3) return "";
-  const Type &list = f.value(node.operands[0]).type, &item = f.value(node.operands[2]).type;
+  const Type& list = f.value(node.operands[0]).type;
+  const Type& item = f.value(node.operands[2]).type;
   if (list.dtype == DType::kVariant || list.shape.rank() < 1 || !item.shape.ranked()) return "";
   Type element = list;
   element.shape.dims().erase(element.shape.dims().begin());

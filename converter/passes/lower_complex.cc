@@ -57,9 +57,11 @@ class Lowering {
         {"Complex", &Lowering::Join}};
     static const std::map<Op, Rule> kComplex = {
         {Op::kCast, &Lowering::Cast}, {Op::kMul, &Lowering::Mul}, {Op::kExp, &Lowering::Exp}};
-    static constexpr Rule kEachPart = &Lowering::EachPart, kSize = &Lowering::Size;
+    static constexpr Rule kEachPart = &Lowering::EachPart;
+    static constexpr Rule kSize = &Lowering::Size;
     static constexpr Rule kRefuse = &Lowering::Refuse;
-    bool lowered = false, complex = false;
+    bool lowered = false;
+    bool complex = false;
     for (const ValueId id : node.operands) {
       lowered = lowered || parts_.contains(id);
       complex = complex || HoldsComplex(id);
@@ -95,7 +97,8 @@ class Lowering {
                          " is complex128; complex numbers are lowered to f32");
     if (!value.is_const())
       return Unsupported("operand " + std::to_string(i) + " is a complex number from outside the function");
-    std::vector<float> real, imaginary;
+    std::vector<float> real;
+    std::vector<float> imaginary;
     const auto numbers = value.data.As<float>();
     for (size_t k = 0; k + 1 < numbers.size(); k += 2) {
       real.push_back(numbers[k]);
@@ -129,7 +132,8 @@ class Lowering {
 
   Status EachPart() {
     FUSEBOX_TRY(Results());
-    std::vector<ValueId> real = t_.node().operands, imaginary = real;
+    std::vector<ValueId> real = t_.node().operands;
+    std::vector<ValueId> imaginary = real;
     for (size_t i = 0; i < real.size(); ++i) {
       const bool all = t_.node().is(Op::kAdd) || t_.node().is(Op::kSub);
       if (!HoldsComplex(real[i]) && !all) continue;
@@ -158,7 +162,8 @@ class Lowering {
   Status Mul() {
     FUSEBOX_ASSIGN(const Parts a, In(0));
     FUSEBOX_ASSIGN(const Parts b, In(1));
-    ValueId real = Product(a.real, b.real), imaginary = Product(a.real, b.imaginary);
+    ValueId real = Product(a.real, b.real);
+    ValueId imaginary = Product(a.real, b.imaginary);
     if (const ValueId minus = Product(a.imaginary, b.imaginary); minus != kNoValue)
       real = real == kNoValue ? t_.Value(Op::kNeg, {minus}) : t_.Value(Op::kSub, {real, minus});
     if (const ValueId more = Product(a.imaginary, b.real); more != kNoValue)
@@ -170,8 +175,12 @@ class Lowering {
   Status Exp() {
     FUSEBOX_ASSIGN(const Parts x, In(0));
     const ValueId size = x.real == kNoValue ? kNoValue : t_.Value(Op::kExp, {x.real});
-    if (x.imaginary == kNoValue) return SetParts(size, kNoValue), Status();
-    const ValueId cosine = t_.Value(Op::kCos, {x.imaginary}), sine = t_.Value(Op::kSin, {x.imaginary});
+    if (x.imaginary == kNoValue) {
+      SetParts(size, kNoValue);
+      return {};
+    }
+    const ValueId cosine = t_.Value(Op::kCos, {x.imaginary});
+    const ValueId sine = t_.Value(Op::kSin, {x.imaginary});
     if (size == kNoValue) SetParts(cosine, sine);
     else SetParts(Product(size, cosine), Product(size, sine));
     return {};

@@ -134,9 +134,11 @@ class ListLowering {
       }
       FUSEBOX_TRY(Run(callee));
     }
-    const Function &then = Callee(module_, node, kBranches[0]), &other = Callee(module_, node, kBranches[1]);
+    const Function& then = Callee(module_, node, kBranches[0]);
+    const Function& other = Callee(module_, node, kBranches[1]);
     for (size_t i = 0; i < node.results.size(); ++i) {
-      const Type &a = then.value(then.outputs[i]).type, &b = other.value(other.outputs[i]).type;
+      const Type& a = then.value(then.outputs[i]).type;
+      const Type& b = other.value(other.outputs[i]).type;
       Type& given = f.value(node.results[i]).type;
       if (given.dtype == DType::kVariant && a.dtype == b.dtype && a.dtype != DType::kVariant)
         given = Common(a, b);

@@ -94,7 +94,8 @@ Status QuantizeWeights(Context& context) {
     quantize::AdaptBodies(context.module);
     return {};
   }
-  std::set<std::string> done, read;
+  std::set<std::string> done;
+  std::set<std::string> read;
   for (const Signature& signature : before->signatures) {
     if (!done.insert(signature.function).second) continue;
     const std::string place = "signature " + signature.key;

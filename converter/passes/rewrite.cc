@@ -34,7 +34,8 @@ Result<int> RewriteNodes(Module& module, Function& f, Registry& registry, const 
     FUSEBOX_TRY(replaced);
     if (!*replaced) return {};
     for (size_t i = 0; i < node.results.size(); ++i) {
-      const ValueId old = node.results[i], made = t.results()[i];
+      const ValueId old = node.results[i];
+      const ValueId made = t.results()[i];
       if (old == kNoValue || made == kNoValue || old == made) continue;
       Refine(f, made, f.value(old).type);
       if (made >= known && !f.value(old).name.empty()) f.value(made).name = f.value(old).name;

@@ -48,7 +48,8 @@ Status Specialize(Context& context) {
   if (context.options.batch && *context.options.batch < 1)
     return Invalid("--batch " + std::to_string(*context.options.batch) +
                    ": a batch has at least one element");
-  std::vector<std::string> used, names;
+  std::vector<std::string> used;
+  std::vector<std::string> names;
   bool batched = false;
   for (const Signature& s : context.module.signatures) {
     Function& f = *context.module.Find(s.function);

@@ -35,7 +35,8 @@ class Splitter {
  private:
   Status Split(Node& node, int index) {
     const auto operand = static_cast<size_t>(index);
-    const ValueId state = node.operands[operand], final_state = FinalState(node, index);
+    const ValueId state = node.operands[operand];
+    const ValueId final_state = FinalState(node, index);
     if (state == kNoValue) return {};
     const Node* producer = r_.producer(state);
     const bool own = !producer && f_.value(state).is_variable && !f_.value(state).is_const();

@@ -39,8 +39,8 @@ Status WriteTables(Context& context) {
   if (tables.empty()) return {};
   Function& init = module.Add("initialize_tables");
   for (auto& [id, attrs] : tables) {
-    const Tensor keys = std::get<Tensor>(*attrs.Find("keys")),
-                 values = std::get<Tensor>(*attrs.Find("values"));
+    const Tensor keys = std::get<Tensor>(*attrs.Find("keys"));
+    const Tensor values = std::get<Tensor>(*attrs.Find("values"));
     attrs.Erase("keys");
     attrs.Erase("values");
     const ValueId handle =

@@ -16,14 +16,16 @@ ValueId AddLike(Function& body, ValueId like, const Value& from) {
 void AdaptBody(const Function& f, const Node& node, Function& body) {
   const Uses uses(body);
   for (size_t i = 0; i < node.operands.size() && i < body.inputs.size(); ++i) {
-    const ValueId v = node.operands[i], input = body.inputs[i];
+    const ValueId v = node.operands[i];
+    const ValueId input = body.inputs[i];
     if (v == kNoValue || TypeIn(body, input) != DType::kF32 || TypeIn(f, v) == DType::kF32) continue;
     const ValueId stored = AddLike(body, input, f.value(v));
     body.inputs[i] = stored;
     if (!uses.readers(input).empty()) body.InsertNode(0, Op::kDequantize, {stored}, {}).results = {input};
   }
   for (size_t i = 0; i < node.results.size() && i < body.outputs.size(); ++i) {
-    const ValueId v = node.results[i], output = body.outputs[i];
+    const ValueId v = node.results[i];
+    const ValueId output = body.outputs[i];
     if (v == kNoValue || TypeIn(body, output) != DType::kF32 || TypeIn(f, v) == DType::kF32) continue;
     const ValueId stored = AddLike(body, output, f.value(v));
     body.AddNode(Op::kQuantize, {output}, {}).results = {stored};

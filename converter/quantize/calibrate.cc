@@ -22,7 +22,8 @@ bool IsFile(const std::string& path) {
 
 // Number of files path.NUMBER.npy.
 size_t CountNumbered(const std::string& path) {
-  const std::string stem = fs::path(path).filename().string() + ".", tail = ".npy";
+  const std::string stem = fs::path(path).filename().string() + ".";
+  const std::string tail = ".npy";
   size_t count = 0;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(fs::path(path).parent_path(), none)) {

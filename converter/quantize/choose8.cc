@@ -71,7 +71,9 @@ class Choice {
       floats_[&node] = "";  // rounded by the QUANTIZE to 8 or 16 bits
       return;
     }
-    bool exact = false, relative = false, others = false;
+    bool exact = false;
+    bool relative = false;
+    bool others = false;
     for (const ValueId v : node.results) {
       if (!IsActivation(v)) continue;
       for (const auto& use : uses_.readers(v)) {
@@ -117,7 +119,8 @@ class Choice {
   }
   // Inputs and outputs of the function are always f32.
   bool IsBorder(ValueId v) const {
-    bool bytes = false, floats = false;
+    bool bytes = false;
+    bool floats = false;
     for (const auto& use : uses_.readers(v))
       if (use.node) (IsFloatOp(use.node) ? floats : bytes) = true;
     if (const Node* from = uses_.producer(v)) (IsFloatOp(from) ? floats : bytes) = true;

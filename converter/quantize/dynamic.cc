@@ -9,7 +9,8 @@ namespace fusebox::converter::quantize {
 namespace {
 
 // Smaller weights save less than their scales or a DEQUANTIZE cost.
-constexpr size_t kFewest = 256, kFewestDequantized = 1024;
+constexpr size_t kFewest = 256;
+constexpr size_t kFewestDequantized = 1024;
 
 // Returns whether kernels may run the op on f32 with 8-bit weights.
 bool MayBeHybrid(const Node& node, const std::optional<OpQuantization>& roles) {
@@ -83,7 +84,8 @@ class DynamicQuantizer {
   }
 
   bool IsGrouped(const Node& node) const {
-    const Shape &in = f_.value(node.operands[0]).type.shape, &w = f_.value(node.operands[1]).type.shape;
+    const Shape& in = f_.value(node.operands[0]).type.shape;
+    const Shape& w = f_.value(node.operands[1]).type.shape;
     return in.rank() == 4 && w.rank() == 4 && in[3] != w[3];
   }
 
@@ -121,12 +123,13 @@ class DynamicQuantizer {
   // divisors or factors would become zero.
   bool MayBeDequantized(const Node& node) const {
     if (rest_ && Role(node) != Quantizes::kWeighted && Role(node) != Quantizes::kNone) return false;
-    return TakesWeights(node) && Info(node.op).effects == Effects::kPure && !node.is(Op::kCustom);
+    return HasWeights(node) && Info(node.op).effects == Effects::kPure && !node.is(Op::kCustom);
   }
 
   // GATHER of i8, and DEQUANTIZE of the result.
   void Gather(Node& node, size_t at) {
-    const ValueId result = node.results[0], bytes = Bytes(node.operands[0], -1);
+    const ValueId result = node.results[0];
+    const ValueId bytes = Bytes(node.operands[0], -1);
     if (bytes == kNoValue) return;
     const Type type = f_.value(result).type;
     const ValueId gathered = f_.AddValue(Type{DType::kI8, type.shape}, f_.value(result).name + "/stored");

@@ -20,7 +20,10 @@ std::vector<float> Floats(const Tensor& tensor, const Quant* quant) {
 }
 
 struct Sums {
-  double largest = 0, squares = 0, signal = 0, peak = 0;
+  double largest = 0;
+  double squares = 0;
+  double signal = 0;
+  double peak = 0;
   size_t count = 0;
 
   void Add(const std::vector<float>& was, const std::vector<float>& is) {
@@ -39,12 +42,14 @@ struct Sums {
 
 Status CompareLayers(Context& context, const Module& before, const Module& after, const std::string& function,
                      const QuantizedValues& quantized, const std::vector<Sample>& samples) {
-  const Function &was = *before.Find(function), &is = *after.Find(function);
+  const Function& was = *before.Find(function);
+  const Function& is = *after.Find(function);
   std::vector<bool> made(static_cast<size_t>(is.value_count()));
   for (const auto& node : is.nodes)
     for (ValueId v : node->results)
       if (v != kNoValue) made[static_cast<size_t>(v)] = true;
-  std::vector<ValueId> from, to;
+  std::vector<ValueId> from;
+  std::vector<ValueId> to;
   std::vector<const Node*> nodes;
   for (const auto& node : was.nodes) {
     for (size_t i = 0; i < ProperResultCount(*node); ++i) {
@@ -71,8 +76,13 @@ Status CompareLayers(Context& context, const Module& before, const Module& after
     const Sums& s = sums[i];
     const double mean = s.count > 0 ? std::sqrt(s.squares / static_cast<double>(s.count)) : 0;
     const double ratio = s.signal > 0 ? std::sqrt(s.squares / s.signal) : 0;
-    context.report.layers.push_back({std::string(Name(nodes[i]->op)), nodes[i]->location.name,
-                                     quantized.contains(from[i]), s.peak, s.largest, mean, ratio});
+    context.report.layers.push_back({.op = std::string(Name(nodes[i]->op)),
+                                     .location = nodes[i]->location.name,
+                                     .quantized = quantized.contains(from[i]),
+                                     .peak = s.peak,
+                                     .largest = s.largest,
+                                     .rms = mean,
+                                     .ratio = ratio});
   }
   return {};
 }

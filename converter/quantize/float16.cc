@@ -42,7 +42,7 @@ void ToFloat16(Context& context, Function& f, bool exact) {
         continue;
       if (exact && !IsExactInFloat16(f.value(v))) continue;
       auto known = widened.find(v);
-      const bool each_counts = !TakesWeights(node) && !node.is(Op::kAdd) && !node.is(Op::kSub);
+      const bool each_counts = !HasWeights(node) && !node.is(Op::kAdd) && !node.is(Op::kSub);
       const auto f16 =
           known == widened.end() || each_counts ? Float16Of(f.value(v), each_counts) : std::nullopt;
       if (!f16 && (known == widened.end() || each_counts)) {

@@ -114,10 +114,17 @@ class Quantizer {
     std::set<ValueId> dequantized;
   };
   Before Now(const Node& node) const {
-    return {node.operands, node.results, node.intermediates, f_.nodes.size(), quantized_, dequantized_};
+    return {.operands = node.operands,
+            .results = node.results,
+            .intermediates = node.intermediates,
+            .nodes = f_.nodes.size(),
+            .quantized = quantized_,
+            .dequantized = dequantized_};
   }
   void Restore(const Before& before, Node& node) {
-    node.operands = before.operands, node.results = before.results, node.intermediates = before.intermediates;
+    node.operands = before.operands;
+    node.results = before.results;
+    node.intermediates = before.intermediates;
     f_.nodes.resize(before.nodes);
     quantized_ = before.quantized;
     dequantized_ = before.dequantized;
@@ -244,7 +251,8 @@ class Quantizer {
 
   OperandScales ScalesOf(const Node& node, const OpQuantization& roles) {
     return [this, &node, &roles](size_t operand) -> double {
-      const ValueId lead = Lead(node, operand, roles), v = OperandOf(node, operand);
+      const ValueId lead = Lead(node, operand, roles);
+      const ValueId v = OperandOf(node, operand);
       if (v == kNoValue || f_.value(v).type.dtype != DType::kF32) return 0;
       return Step(lead == kNoValue ? v : lead);
     };

@@ -47,11 +47,14 @@ std::shared_ptr<const Quant> SymmetricWords(const Range& range) {
 // products of coefficients and numbers with 10 fraction bits.
 std::string QuantizeGate(Function& f, Node& node, size_t gate, double input_scale) {
   constexpr double kNormal = 1.0 / 1024;
-  const ValueId w = node.operands[kInputWeights + gate], r = node.operands[kRecurrentWeights + gate],
-                b = node.operands[kBias + gate], n = OperandOf(node, kLayerNorm + gate);
+  const ValueId w = node.operands[kInputWeights + gate];
+  const ValueId r = node.operands[kRecurrentWeights + gate];
+  const ValueId b = node.operands[kBias + gate];
+  const ValueId n = OperandOf(node, kLayerNorm + gate);
   if (w == kNoValue) return "";
   if (r == kNoValue || b == kNoValue) return "a gate has no recurrent weights or no bias";
-  const double bias = LargestOf(f.value(b)) / kLargestBias, least = n == kNoValue ? bias / input_scale : 0;
+  const double bias = LargestOf(f.value(b)) / kLargestBias;
+  const double least = n == kNoValue ? bias / input_scale : 0;
   auto input = SymmetricBytes(f.value(w), -1, std::span(&least, 1));
   auto recurrent = SymmetricBytes(f.value(r), -1);
   if (!input || !recurrent) return "its weights are not finite";
@@ -69,7 +72,8 @@ std::string QuantizeGate(Function& f, Node& node, size_t gate, double input_scal
 }
 
 std::string QuantizeProjection(Function& f, Node& node, double hidden_scale) {
-  const ValueId w = node.operands[kProjection], b = node.operands[kProjectionBias];
+  const ValueId w = node.operands[kProjection];
+  const ValueId b = node.operands[kProjectionBias];
   if (w == kNoValue) return "";
   const double least = b == kNoValue ? 0 : LargestOf(f.value(b)) / (kLargestBias * hidden_scale);
   auto weights = SymmetricBytes(f.value(w), -1, std::span(&least, 1));
@@ -136,7 +140,8 @@ std::string LstmWarning(const Function& f, const Node& node) {
   const bool peepholes = std::any_of(node.operands.begin() + kPeephole, node.operands.begin() + kBias,
                                      [](ValueId v) { return v != kNoValue; });
   if (projection == kNoValue || !peepholes) return "";
-  const int64_t outputs = f.value(projection).type.shape[0], cells = f.value(projection).type.shape[1];
+  const int64_t outputs = f.value(projection).type.shape[0];
+  const int64_t cells = f.value(projection).type.shape[1];
   if (outputs == cells) return "";
   return fmt::format(
       "TFLite (at least 2.9) computes wrong results: it applies peepholes to {} cells (the number of "

@@ -54,7 +54,9 @@ Result<LstmSteps> LstmSteps::Create(Context& context, const Function& f, const N
   out.cell_ = {DType::kF32, {steps.batch, cells}};
   Module module;
   Function& step = module.Add("step");
-  const ValueId in = step.AddInput(out.step_), h = step.AddInput(out.output_), c = step.AddInput(out.cell_);
+  const ValueId in = step.AddInput(out.step_);
+  const ValueId h = step.AddInput(out.output_);
+  const ValueId c = step.AddInput(out.cell_);
   std::vector<ValueId> operands;
   for (const ValueId v : node.operands) {
     const bool there = v != kNoValue && f.value(v).is_const();
@@ -79,7 +81,8 @@ Result<LstmSteps> LstmSteps::Create(Context& context, const Function& f, const N
 Result<Sample> LstmSteps::Widen(const Sample& values, LstmRanges& ranges) {
   const Tensor& x = values[0];
   const Steps steps(*node_, x.type.shape);
-  Tensor h{output_, values[1].data}, c{cell_, values[2].data};
+  Tensor h{output_, values[1].data};
+  Tensor c{cell_, values[2].data};
   ranges.cell.Widen(c);
   for (int64_t i = 0; i < steps.count; ++i) {
     FUSEBOX_ASSIGN(auto seen, observer_->Run({steps.Slice(x, step_, i), h, c}));

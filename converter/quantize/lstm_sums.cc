@@ -56,7 +56,8 @@ class Sums : Rewriter {
   ValueId Mean(ValueId v) { return Add(Op::kMean, {v, I32({1})}, column_, MakeAttrs("keep_dims", true)); }
   // Normalizes to mean 0 and variance 1.
   ValueId Normal(ValueId v) {
-    const ValueId centerd = Add(Op::kSub, {v, Mean(v)}), variance = Mean(Add(Op::kMul, {centerd, centerd}));
+    const ValueId centerd = Add(Op::kSub, {v, Mean(v)});
+    const ValueId variance = Mean(Add(Op::kMul, {centerd, centerd}));
     const ValueId least = Scalar(DType::kF32, 1e-8f);
     return Add(Op::kMul, {centerd, Add(Op::kRsqrt, {Add(Op::kAdd, {variance, least}, column_)}, column_)});
   }

@@ -88,8 +88,15 @@ std::string QuantizeProductWeights(Function&, Node&, const OpQuantization&, cons
 // ---- lstm8.cc
 
 // Operand indices; per gate in the order input, forget, cell, output. The cell gate has no peephole.
-inline constexpr size_t kInputWeights = 1, kRecurrentWeights = 5, kPeephole = 9, kBias = 12, kProjection = 16,
-                        kProjectionBias = 17, kLstmOutputState = 18, kLstmCellState = 19, kLayerNorm = 20;
+inline constexpr size_t kInputWeights = 1;
+inline constexpr size_t kRecurrentWeights = 5;
+inline constexpr size_t kPeephole = 9;
+inline constexpr size_t kBias = 12;
+inline constexpr size_t kProjection = 16;
+inline constexpr size_t kProjectionBias = 17;
+inline constexpr size_t kLstmOutputState = 18;
+inline constexpr size_t kLstmCellState = 19;
+inline constexpr size_t kLayerNorm = 20;
 inline constexpr size_t kLstmGates = 4;
 // The intermediate with the scale of the projection's input. Those before it: the gates' sums before layer
 // normalization.

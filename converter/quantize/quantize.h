@@ -42,7 +42,7 @@ std::optional<QuantizedConstant> SymmetricBytes(const Value& weights, int axis,
 std::optional<Buffer> Float16Of(const Value& constant, bool each_counts = false);
 // Returns whether the op's constants are weights or a table, so that elements small relative to the others
 // may lose precision. Constants of other ops may be divisors, factors or bounds.
-bool TakesWeights(const Node&);
+bool HasWeights(const Node&);
 // Returns why no available kernel runs the node as it stands or computes its types, or an empty string if one
 // does.
 std::string Refusal(Context&, Function&, const Node&);
@@ -58,8 +58,10 @@ void ToDynamic(Context&, Function&, bool rest = false);
 
 // Observed values of an activation.
 struct Range {
-  float min = 0, max = 0;  // always includes zero
-  float largest = 0;       // largest absolute value, including values excluded from min and max
+  // The range always includes zero.
+  float min = 0;
+  float max = 0;
+  float largest = 0;  // largest absolute value, including values excluded from min and max
   bool seen = false;
   bool finite = true;         // all values were finite
   void Widen(const Tensor&);  // f32; ignores non-finite values

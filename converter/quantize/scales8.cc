@@ -68,7 +68,8 @@ std::shared_ptr<const Quant> Scales::Of(ValueId v) { return WhyNot(v).empty() ? 
 
 std::string Scales::WhyNot(ValueId v) {
   // In steps, large mask values must fit the integers in which readers compute.
-  constexpr double kWidest = 1e9, kMostSteps = 1 << 30;
+  constexpr double kWidest = 1e9;
+  constexpr double kMostSteps = 1 << 30;
   const ValueId root = Root(v);
   const auto group = groups_.find(root);
   if (group != groups_.end() && !group->second.finite) return "its values are not all finite";
@@ -98,7 +99,8 @@ ValueId Scales::Root(ValueId v) {
 
 // A group with a fixed scale keeps it.
 void Scales::Tie(ValueId a, ValueId b) {
-  a = Root(a), b = Root(b);
+  a = Root(a);
+  b = Root(b);
   if (a == b) return;
   if (fixed_.contains(b) && fixed_.contains(a)) return;
   if (fixed_.contains(b)) std::swap(a, b);
@@ -135,11 +137,13 @@ void Scales::TieOutputState(const Node& node) {
 // state. The same holds for operands with other readers that would lose most steps, and for operands of which
 // MAXIMUM or MINIMUM uses a small part of the range.
 void Scales::TieOperands(const Node& node, ValueId to, std::span<const ValueId> operands) {
-  constexpr double kMuch = 4, kFarMore = 16;
+  constexpr double kMuch = 4;
+  constexpr double kFarMore = 16;
   if (!IsActivation(to)) return;
   for (const ValueId v : operands) {
     if (!IsActivation(v) || HasItsOwn(v) || fixed_.contains(Root(to))) continue;
-    const double own = Width(groups_.at(Root(v))), all = Width(groups_.at(Root(to)));
+    const double own = Width(groups_.at(Root(v)));
+    const double all = Width(groups_.at(Root(to)));
     if (own > kFarMore * all || (all > kMuch * own && !IsOnlyFor(v, node))) continue;
     Tie(to, v);
   }

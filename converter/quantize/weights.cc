@@ -13,7 +13,8 @@ std::optional<QuantizedConstant> SymmetricBytes(const Value& weights, int axis,
                                                 std::span<const double> at_least) {
   const auto values = weights.data.As<float>();
   const Shape& shape = weights.type.shape;
-  size_t channels = 1, inner = 1;
+  size_t channels = 1;
+  size_t inner = 1;
   if (axis >= 0) {
     channels = static_cast<size_t>(shape[static_cast<size_t>(axis)]);
     for (size_t d = static_cast<size_t>(axis) + 1; d < shape.dims().size(); ++d)
@@ -44,7 +45,8 @@ std::optional<QuantizedConstant> SymmetricBytes(const Value& weights, int axis,
 }
 
 std::optional<Buffer> Float16Of(const Value& constant, bool each_counts) {
-  constexpr float kLargest = 65504, kOff = 0.01F;
+  constexpr float kLargest = 65504;
+  constexpr float kOff = 0.01F;
   std::vector<Half> f16;
   for (const float value : constant.data.As<float>()) {
     if (!(std::abs(value) <= kLargest)) return std::nullopt;
@@ -55,7 +57,7 @@ std::optional<Buffer> Float16Of(const Value& constant, bool each_counts) {
   return Buffer::Copy(std::as_bytes(std::span(f16)));
 }
 
-bool TakesWeights(const Node& node) { return Info(node.op).operands.weights != 0; }
+bool HasWeights(const Node& node) { return Info(node.op).operands.weights != 0; }
 
 std::string Refusal(Context& context, Function& f, const Node& node) {
   if (const auto kernel = ChooseKernel(context.registry, f, node); !kernel) return kernel.error().message;

@@ -14,7 +14,8 @@ int AxisOf(const OpQuantization& roles, size_t weights) {
 
 std::string WhyNoBias(const Function& f, const Node& node, const OpQuantization& roles,
                       const OpQuantization::Bias& bias, const OperandScales& scale_of) {
-  const ValueId b = OperandOf(node, bias.operand), w = OperandOf(node, bias.weights);
+  const ValueId b = OperandOf(node, bias.operand);
+  const ValueId w = OperandOf(node, bias.weights);
   if (b == kNoValue) return "";
   if (!f.value(b).is_const() || f.value(b).type.dtype != DType::kF32) return "its bias is not constant";
   if (w == kNoValue || !(scale_of(bias.input) > 0)) return "its bias has no scale";

@@ -17,7 +17,8 @@ namespace fusebox::converter::recognize {
 namespace {
 
 constexpr size_t kLayerOperands = 6;  // inputs, h, c, kernel, recurrent kernel, bias
-constexpr size_t kSequence = 1, kStates = 2;
+constexpr size_t kSequence = 1;
+constexpr size_t kStates = 2;
 constexpr size_t kBackward = kStates + 2;  // first result of the backward layer in the composite
 constexpr const char* kShared[] = {"time_major", "activation", "recurrent_activation"};
 
@@ -68,13 +69,15 @@ class Pair {
  private:
   // Finds the other nodes of the pair.
   Status Check() {
-    const Node &a = *forward_, &b = *backward_;
+    const Node& a = *forward_;
+    const Node& b = *backward_;
     if (a.operands.size() != kLayerOperands || b.operands.size() != kLayerOperands)
       return Unsupported("a mask is in the way");
     if (a.results.size() < 4 || b.results.size() < 4)
       return Unsupported("they do not have the results of a Keras layer");
     for (const char* key : kShared) {
-      const AttrValue *of_a = a.attrs.Find(key), *of_b = b.attrs.Find(key);
+      const AttrValue* of_a = a.attrs.Find(key);
+      const AttrValue* of_b = b.attrs.Find(key);
       if ((of_a == nullptr) != (of_b == nullptr) || (of_a && *of_a != *of_b))
         return Unsupported(std::string("they differ in ") + key);
     }

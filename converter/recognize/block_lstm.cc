@@ -80,7 +80,7 @@ class BlockLstm {
   Result<std::vector<ValueId>> LastCells() const {
     std::vector<ValueId> out;
     for (const auto& reader : in_.readers(node_.results[kAllC])) {
-      if (!reader.node || reader.index != 0 || !TakesLast(in_, *reader.node, 0, false))
+      if (!reader.node || reader.index != 0 || !MatchesLast(in_, *reader.node, 0, false))
         return Unsupported("the state of its cell is read at other steps than the last");
       out.push_back(reader.node->results[0]);
     }
@@ -88,8 +88,15 @@ class BlockLstm {
   }
 
   Cell ReadCell() {
-    constexpr std::array<int64_t, 4> kFirst = {0, 2, 1, 3}, kSecond = {0, 1, 2, 3};  // i, f, candidate, o
-    Cell cell = {Cell::Kind::kLstm, kNoValue, units_, false, "tanh", "sigmoid", {}};
+    // In the order i, f, candidate, o.
+    constexpr std::array<int64_t, 4> kFirst = {0, 2, 1, 3};
+    constexpr std::array<int64_t, 4> kSecond = {0, 1, 2, 3};
+    Cell cell = {.kind = Cell::Kind::kLstm,
+                 .x = kNoValue,
+                 .units = units_,
+                 .reset_after = false,
+                 .activation = "tanh",
+                 .recurrent_activation = "sigmoid"};
     const auto biases = in_.function().value(node_.operands[kBias]).data.As<float>();
     for (const int64_t gate : second() ? kSecond : kFirst) {
       GateWeights weights;
@@ -113,13 +120,14 @@ class BlockLstm {
         part.push_back(values[static_cast<size_t>(r * 4 * units_ + c)]);
     const ValueId matrix =
         made_.f().AddConst(DType::kF32, Shape{units_, rows}, std::move(part), node_.location.name);
-    return {matrix, true, 0, rows, 0, units_};
+    return {.matrix = matrix, .transposed = true, .row = 0, .rows = rows, .column = 0, .columns = units_};
   }
 
   const View& in_;
   const Node& node_;
   Replacement made_;
-  int64_t inputs_ = 0, units_ = 0;
+  int64_t inputs_ = 0;
+  int64_t units_ = 0;
 };
 
 }  // namespace

@@ -36,8 +36,11 @@ class Unpacker {
     FUSEBOX_TRY(CheckLengths());
     FUSEBOX_TRY(CheckParameters());
     const bool lstm = mode_->kind == Cell::Kind::kLstm;
-    const std::vector<ValueId> h = States(1), c = lstm ? States(2) : std::vector<ValueId>();
-    std::vector<ValueId> final_h, final_c, results;
+    const std::vector<ValueId> h = States(1);
+    const std::vector<ValueId> c = lstm ? States(2) : std::vector<ValueId>();
+    std::vector<ValueId> final_h;
+    std::vector<ValueId> final_c;
+    std::vector<ValueId> results;
     Layer layer;
     layer.in = time_major_ && parts_ == 1 ? LayoutOf(in_, node_.operands[0])
                                           : SequenceLayout{node_.operands[0], time_major_, false};
@@ -71,8 +74,8 @@ class Unpacker {
     const size_t count = node_.name == "CudnnRNNV3" ? 5 : 4;
     if (node_.operands.size() != count || node_.results.size() < 3)
       return Invalid("it has another number of operands");
-    const std::string mode = node_.attrs.str("rnn_mode", "lstm"),
-                      direction = node_.attrs.str("direction", "unidirectional");
+    const std::string mode = node_.attrs.str("rnn_mode", "lstm");
+    const std::string direction = node_.attrs.str("direction", "unidirectional");
     mode_ = std::ranges::find(kModes, mode, &Mode::name);
     if (mode_ == std::end(kModes)) return Unsupported("rnn_mode " + mode);
     if (direction != "unidirectional" && direction != "bidirectional")
@@ -82,7 +85,8 @@ class Unpacker {
       return Unsupported("input_mode skip_input");
     if (node_.attrs.i64("num_proj", 0)) return Unsupported("a projection");
     time_major_ = node_.name != "CudnnRNNV3" || node_.attrs.b("time_major", true);
-    const Shape &x = in_.shape(node_.operands[0]), &h = in_.shape(node_.operands[1]);
+    const Shape& x = in_.shape(node_.operands[0]);
+    const Shape& h = in_.shape(node_.operands[1]);
     if (x.rank() != 3 || x[2] < 1 || h.rank() != 3 || h[2] < 1) return Unsupported("its sizes are not known");
     parts_ = h[LayerAxis()];
     if (parts_ < 0) return Unsupported("how many layers it has is not known");
@@ -119,7 +123,8 @@ class Unpacker {
     if (!params.is_const() || params.type.dtype != DType::kF32)
       return Unsupported("its parameters are no constant of f32");
     const auto given = static_cast<int64_t>(params.data.size() / sizeof(float));
-    constexpr int64_t kMost = int64_t{1} << 24, kMostParts = 256;
+    constexpr int64_t kMost = int64_t{1} << 24;
+    constexpr int64_t kMostParts = 256;
     if (parts_ > kMostParts) return Unsupported(std::to_string(parts_) + " layers");
     int64_t expected = units_ > kMost || inputs_ > kMost ? -1 : 0;
     for (int64_t part = 0; expected >= 0 && part < parts_; ++part)
@@ -131,8 +136,11 @@ class Unpacker {
 
   Cell CellOf(int64_t number) {
     const Buffer data = in_.function().value(node_.operands[3]).data;
-    const int64_t gates = mode_->gates, u = units_, n = Inputs(number);
-    int64_t weights = 0, biases = 0;
+    const int64_t gates = mode_->gates;
+    const int64_t u = units_;
+    const int64_t n = Inputs(number);
+    int64_t weights = 0;
+    int64_t biases = 0;
     for (int64_t part = 0; part < parts_; ++part) biases += WeightsOf(part);
     for (int64_t part = 0; part < number; ++part) weights += WeightsOf(part);
     biases += number * 2 * gates * u;
@@ -204,7 +212,9 @@ class Unpacker {
   Rewriter write_;
   const Mode* mode_ = nullptr;
   bool time_major_ = true;
-  int64_t inputs_ = 0, units_ = 0, directions_ = 1;
+  int64_t inputs_ = 0;
+  int64_t units_ = 0;
+  int64_t directions_ = 1;
   int64_t parts_ = 1;             // layers times directions
   std::vector<ValueId> outputs_;  // of the layer at hand, by direction
 };

@@ -29,7 +29,7 @@ std::vector<LastItem> FindLastItems(const Module& module, const Function& f) {
       const auto state = list.stack ? StateOf(*loop, list) : std::nullopt;
       if (!state) continue;
       for (const auto& [reader, operand] : caller.readers(list.stack->results[0]))
-        if (reader && operand == 0 && TakesLast(caller, *reader, 0, false))
+        if (reader && operand == 0 && MatchesLast(caller, *reader, 0, false))
           found.push_back({reader->results[0], loop->node->results[*state]});
     }
   }

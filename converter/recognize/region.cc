@@ -129,7 +129,8 @@ Result<size_t> PlaceOf(const View& view, const Region& region) {
   std::unordered_map<const Node*, size_t> index;
   for (const auto& node : view.function().nodes) index.emplace(node.get(), index.size());
   std::set<const Node*> own;
-  size_t first = index.size(), place = 0;
+  size_t first = index.size();
+  size_t place = 0;
   for (const ValueId v : region.results) {
     own.insert(view.Producer(v));
     first = std::min(first, index.at(view.Producer(v)));
@@ -175,7 +176,8 @@ void Replacement::SetResult(ValueId result, ValueId by) {
 }
 
 Function& Replacement::AddFunction(const std::string& wish) {
-  std::string name = wish, free;
+  std::string name = wish;
+  std::string free;
   while ((free = view_.module().UniqueName(region_.replacement->UniqueName(name))) != name) name = free;
   return region_.replacement->Add(name);
 }

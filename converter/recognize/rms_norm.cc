@@ -40,7 +40,8 @@ std::optional<InverseRms> ReadInverseRms(const View& view, ValueId v) {
 
 // One element per feature of x.
 bool IsScale(const View& view, ValueId scale, ValueId x) {
-  const Shape &a = view.shape(scale), &b = view.shape(x);
+  const Shape& a = view.shape(scale);
+  const Shape& b = view.shape(x);
   return view.type(x).dtype == DType::kF32 && a.rank() == 1 && b.rank() > 0 && a[0] > 0 &&
          a[0] == b[static_cast<size_t>(b.rank() - 1)];
 }

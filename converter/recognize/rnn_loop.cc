@@ -55,7 +55,8 @@ Result<Cell> MatchCell(const View& body, const Scan& in, std::vector<size_t>& st
     return other || !first ? std::move(other) : std::move(cell);
   }
   if (in.states.size() != 1) return Unsupported("it carries " + std::to_string(in.states.size()) + " states");
-  const ValueId h = in.input(states[0]), next = in.next(states[0]);
+  const ValueId h = in.input(states[0]);
+  const ValueId next = in.next(states[0]);
   auto gru = MatchGru(body, next, h);
   if (gru) return gru;
   auto simple = MatchSimpleRnn(body, next, h);

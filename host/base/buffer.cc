@@ -135,10 +135,13 @@ Result<Buffer> MapFile(const std::string& path) {
                               : mmap(nullptr, length, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return SystemError(path, errno);
   const std::span bytes(static_cast<const std::byte*>(base), size);
-  std::shared_ptr<const void> owner(
-      base, Unmap{length,
-                  {Absolute(path), info.st_dev, info.st_ino, Nanoseconds(info.st_mtim),
-                   Nanoseconds(info.st_ctim), bytes}});
+  std::shared_ptr<const void> owner(base, Unmap{length,
+                                                {.path = Absolute(path),
+                                                 .device = info.st_dev,
+                                                 .inode = info.st_ino,
+                                                 .modified_ns = Nanoseconds(info.st_mtim),
+                                                 .changed_ns = Nanoseconds(info.st_ctim),
+                                                 .bytes = bytes}});
   if (!reads_on && mmap(base, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, file.fd, 0) == MAP_FAILED)
     return SystemError(path, errno);
   return Buffer(std::move(owner), bytes);

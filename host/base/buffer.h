@@ -20,8 +20,11 @@ namespace fusebox {
 // A mapped file, with the metadata from when it was opened.
 struct MappedFile {
   std::string path;  // absolute
-  uint64_t device = 0, inode = 0;
-  int64_t modified_ns = 0, changed_ns = 0;  // since 1970
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  // Counted since 1970.
+  int64_t modified_ns = 0;
+  int64_t changed_ns = 0;
   std::span<const std::byte> bytes;
 };
 

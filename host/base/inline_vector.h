@@ -158,7 +158,8 @@ class InlineVector {
   void CopyFew(const InlineVector& other) { std::copy_n(other.few_, kFew, few_); }
 
   T* many_ = nullptr;  // on the heap; null: elements are inline
-  size_t size_ = 0, capacity_ = kFew;
+  size_t size_ = 0;
+  size_t capacity_ = kFew;
   T few_[kFew] = {};
 };
 

@@ -104,13 +104,19 @@ bool Enter(Scanner& scan, const std::string& token, size_t* place) {
       const std::string_view key = scan.String();
       if (key.empty() || !scan.Take(':')) return false;
       scan.Skip();
-      if (Unquote(key) == token) return *place = key_at, true;
+      if (Unquote(key) == token) {
+        *place = key_at;
+        return true;
+      }
       scan.Value();
     } while (scan.Take(','));
   } else if (scan.Take('[')) {
     for (int i = 0;; ++i) {
       scan.Skip();
-      if (std::to_string(i) == token) return *place = scan.at(), true;
+      if (std::to_string(i) == token) {
+        *place = scan.at();
+        return true;
+      }
       scan.Value();
       if (!scan.Take(',')) return false;
     }

@@ -12,7 +12,9 @@
 namespace fusebox {
 
 struct Position {
-  int line = 1, column = 1;  // counted in bytes, from 1
+  // Counted in bytes, from 1.
+  int line = 1;
+  int column = 1;
   bool operator==(const Position&) const = default;
 };
 

@@ -12,7 +12,8 @@ struct Progress {
   enum class Unit { kBytes, kSteps };
   std::string what;  // "packing weights", "pass fold"
   // Amounts of all work announced so far; `total` grows with each announcement.
-  uint64_t done = 0, total = 0;
+  uint64_t done = 0;
+  uint64_t total = 0;
   bool ended = false;  // nothing is running
   Unit unit = Unit::kBytes;
 };

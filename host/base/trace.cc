@@ -112,7 +112,11 @@ void Trace::Add(KindId kind, uint32_t thread, uint64_t start_ns, uint64_t end_ns
     return;
   }
   try {
-    events_.push_back({kind, static_cast<uint32_t>(processes_.size()), thread, start, std::max(start, end)});
+    events_.push_back({.kind = kind,
+                       .process = static_cast<uint32_t>(processes_.size()),
+                       .thread = thread,
+                       .start_ns = start,
+                       .end_ns = std::max(start, end)});
   } catch (const std::bad_alloc&) {
     ++dropped_;
   }

@@ -37,7 +37,7 @@ struct fusebox_session {
   bool ran = false;
   fusebox::Tensor value;  // the last that fusebox_session_value returned
   std::string value_name;
-  std::vector<fusebox::NodeTime> times;  // of the last take_times
+  std::vector<fusebox::NodeTime> times;  // of the last fusebox_session_times
 
   void Selected();  // call after a change of the signature
 };

@@ -16,15 +16,18 @@ std::string Text(const Json& json) { return json.dump(-1, ' ', false, Json::erro
 
 Json JsonOf(const PluginInfo& info) {
   return {{"id", info.manifest.id}, {"version", info.manifest.version}, {"state", Name(info.state)},
-          {"why", info.why},        {"manifest", info.manifest.path},   {"library", info.manifest.library},
+          {"reason", info.why},     {"manifest", info.manifest.path},   {"library", info.manifest.library},
           {"loaded", info.loaded},  {"built_in", info.built_in}};
 }
 
 Json JsonOf(const std::vector<Placement>& placements) {
   Json rows = Json::array();
   for (const Placement& row : placements)
-    rows.push_back(
-        {{"function", row.function}, {"node", row.node}, {"op", row.op}, {"who", row.who}, {"why", row.why}});
+    rows.push_back({{"function", row.function},
+                    {"node", row.node},
+                    {"op", row.op},
+                    {"runner", row.runner},
+                    {"reason", row.why}});
   return rows;
 }
 
@@ -34,7 +37,7 @@ Json EntriesJson(const Model& model) {
     rows.push_back({{"key", entry.signature},
                     {"function", entry.function},
                     {"can_run", entry.status.has_value()},
-                    {"why", entry.status ? "" : entry.status.error().message}});
+                    {"reason", entry.status ? "" : entry.status.error().message}});
   return rows;
 }
 
@@ -66,7 +69,7 @@ Json JsonOf(const NodeTime& time) {
                      {"flops", span.flops}});
   return {{"function", time.function}, {"node", time.node},
           {"nodes", time.nodes},       {"op", time.op},
-          {"name", time.name},         {"who", time.who},
+          {"name", time.name},         {"runner", time.runner},
           {"runs", time.runs},         {"total_ns", time.total_ns},
           {"bytes", time.bytes},       {"flops", time.flops},
           {"spans", std::move(spans)}};

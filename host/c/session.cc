@@ -115,7 +115,7 @@ fusebox_status fusebox_session_explain(const fusebox_session* session, char** te
   });
 }
 
-fusebox_status fusebox_session_take_times(fusebox_session* session, int32_t* count, char** error) noexcept {
+fusebox_status fusebox_session_times(fusebox_session* session, int32_t* count, char** error) noexcept {
   return c::Call(error, [&]() -> Status {
     FUSEBOX_C_REQUIRE(session);
     FUSEBOX_C_REQUIRE(count);
@@ -134,20 +134,21 @@ fusebox_status fusebox_session_time(const fusebox_session* session, int32_t inde
     if (index < 0 || static_cast<size_t>(index) >= session->times.size())
       return Invalid(fmt::format("no time {}; there are {}", index, session->times.size()));
     const NodeTime& time = session->times[static_cast<size_t>(index)];
-    *out = {out->struct_size,
-            static_cast<int32_t>(time.node),
-            static_cast<int32_t>(time.nodes),
-            time.function.c_str(),
-            time.op.c_str(),
-            time.name.c_str(),
-            time.who.c_str(),
-            time.runs,
-            time.total_ns};
+    *out = {.struct_size = out->struct_size,
+            .node = static_cast<int32_t>(time.node),
+            .nodes = static_cast<int32_t>(time.nodes),
+            .function = time.function.c_str(),
+            .op = time.op.c_str(),
+            .name = time.name.c_str(),
+            .runner = time.runner.c_str(),
+            .runs = time.runs,
+            .total_ns = time.total_ns};
     return {};
   });
 }
 
-fusebox_status fusebox_session_times(const fusebox_session* session, char** json, char** error) noexcept {
+fusebox_status fusebox_session_times_json(const fusebox_session* session, char** json,
+                                          char** error) noexcept {
   return c::Call(error, [&]() -> Status {
     FUSEBOX_C_REQUIRE(json);
     *json = nullptr;

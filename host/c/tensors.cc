@@ -79,8 +79,8 @@ Result<std::string_view> StringAt(const fusebox_tensor& tensor, size_t index) {
     return Invalid("the strings are damaged");
   if (index >= static_cast<size_t>(count))
     return Invalid(fmt::format("no string {}; there are {}", index, count));
-  const auto begin = static_cast<size_t>(Int32At(data, index + 1)),
-             end = static_cast<size_t>(Int32At(data, index + 2));
+  const auto begin = static_cast<size_t>(Int32At(data, index + 1));
+  const auto end = static_cast<size_t>(Int32At(data, index + 2));
   if (begin > end || end > tensor.bytes) return Invalid(fmt::format("string {} is damaged", index));
   return std::string_view(data + begin, end - begin);
 }

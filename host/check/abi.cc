@@ -21,7 +21,9 @@ Finding AsInThisHost(const Subject& subject, const Conditions& conditions, doubl
     for (const bool delegates : {false, true}) {
       if (delegates && subject.manifest.delegates.empty()) continue;
       const RunOptions run{.delegates = delegates, .seed = subject.options.seed};
-      size_t here = 0, there = 0;  // invokes of the plugin
+      // Invokes of the plugin.
+      size_t here = 0;
+      size_t there = 0;
       const auto plain = RunUnder(of_model, {}, run, &here);
       if (!plain) continue;  // other tests report it
       const auto outputs = RunUnder(of_model, conditions, run, &there);

@@ -16,7 +16,8 @@ namespace {
 using verify::Verdict;
 
 // Errors relative to the largest value of an output. The second is for weights and results in 8 bits.
-constexpr double kFloatError = 1e-4, kQuantizedError = 0.02;
+constexpr double kFloatError = 1e-4;
+constexpr double kQuantizedError = 0.02;
 constexpr double kMostMeanSteps =
     0.15;  // truncation: 0.5, or 0.17 where half of the results are 0 and a third exact
 
@@ -110,7 +111,8 @@ double MeanSteps(const Verdict& verdict) {
 
 Finding Conclude(const std::vector<Compared>& verdicts) {
   std::string why;
-  size_t agree = 0, cases = 0;
+  size_t agree = 0;
+  size_t cases = 0;
   for (const auto& [op, verdict, error] : verdicts) {
     if (!error.empty()) return Failed("the rule for " + op + " fails: " + error);
     if (verdict.outcome == Verdict::Outcome::kDiffers)
@@ -118,8 +120,12 @@ Finding Conclude(const std::vector<Compared>& verdicts) {
     if (const double off = MeanSteps(verdict); off > kMostMeanSteps)
       return Failed(op + " is off by " + std::to_string(off) +
                     " steps on average, although rounding to the nearest is off by less than 0.1");
-    if (verdict.outcome == Verdict::Outcome::kAgrees) ++agree, cases += verdict.cases.size();
-    else if (why.empty()) why = op + ": " + verdict.why;
+    if (verdict.outcome == Verdict::Outcome::kAgrees) {
+      ++agree;
+      cases += verdict.cases.size();
+    } else if (why.empty()) {
+      why = op + ": " + verdict.why;
+    }
   }
   if (verdicts.empty()) return NotTested("no op of the plugin in this model has a body");
   if (agree == 0) return NotTested(why);
@@ -241,8 +247,8 @@ bool HasNan(const Tensor& t) {
 Finding Nan(const Subject& subject) {
   return WithBodies(subject, [&](const Module& module) {
     const auto shapes = ShapesOf(module, -1);
-    const auto body = RunWith(subject, shapes, false, std::nan("")),
-               fused = RunWith(subject, shapes, true, std::nan(""));
+    const auto body = RunWith(subject, shapes, false, std::nan(""));
+    const auto fused = RunWith(subject, shapes, true, std::nan(""));
     if (!body || !fused) return NotTested((body ? fused : body).error().message);
     bool any = false;
     for (size_t i = 0; i < body->size() && i < fused->size(); ++i) {

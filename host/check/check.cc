@@ -169,7 +169,8 @@ class Runner {
   }
 
   Status Add(const Test& test, const Subject& subject) {
-    const std::string group = GroupOf(test.name), name = synthesized_.NameOf(subject.model);
+    const std::string group = GroupOf(test.name);
+    const std::string name = synthesized_.NameOf(subject.model);
     if (does_not_load_ && test.of != Test::Of::kFile) {
       AddRow(test, name, NotTested("the plugin does not load"), 0);
       return {};
@@ -189,8 +190,13 @@ class Runner {
   }
 
   void AddRow(const Test& test, std::string subject, Finding finding, double seconds) {
-    rows_.push_back({manifest_.id, manifest_.path, test.name, std::move(subject), finding.state,
-                     std::move(finding.why), seconds});
+    rows_.push_back({.plugin = manifest_.id,
+                     .manifest = manifest_.path,
+                     .test = test.name,
+                     .subject = std::move(subject),
+                     .state = finding.state,
+                     .why = std::move(finding.why),
+                     .seconds = seconds});
   }
 
   const Manifest& manifest_;
@@ -198,7 +204,8 @@ class Runner {
   Synthesized synthesized_;
   std::vector<std::string> models_;
   std::set<std::string> timed_out_;
-  bool does_not_load_ = false, built_in_ = false;
+  bool does_not_load_ = false;
+  bool built_in_ = false;
   std::vector<Row> rows_;
 };
 

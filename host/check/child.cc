@@ -34,7 +34,8 @@ constexpr bool kSanitized = true;  // its shadow memory needs more address space
 constexpr bool kSanitized = false;
 #endif
 
-constexpr size_t kPlaceBytes = 512, kLongestOutput = 400;
+constexpr size_t kPlaceBytes = 512;
+constexpr size_t kLongestOutput = 400;
 
 // Written by the child, read by the parent: shared pages.
 char* place_text = nullptr;
@@ -48,7 +49,8 @@ size_t AddressSpace() {
 
 void SetLimits(const Limits& limits) {
   const auto cpu = static_cast<rlim_t>(std::ceil(limits.seconds)) + 1;
-  const rlimit time{cpu, cpu + 1}, none{0, 0};
+  const rlimit time{cpu, cpu + 1};
+  const rlimit none{0, 0};
   setrlimit(RLIMIT_CPU, &time);
   setrlimit(RLIMIT_CORE, &none);
   const rlim_t bytes = AddressSpace() + limits.memory;
@@ -210,7 +212,8 @@ Result<Ended> RunInChild(const std::function<std::string()>& work, const Limits&
   int answer[2];
   if (!folder.made || pipe2(answer, O_CLOEXEC) != 0)
     return IoError(folder.path + ": cannot start a test: " + std::string(strerror(errno)));
-  const std::string own = folder.path + "/own", output = folder.path + "/stdout";
+  const std::string own = folder.path + "/own";
+  const std::string output = folder.path + "/stdout";
   std::error_code error;
   fs::create_directory(own, error);
   fflush(nullptr);

@@ -145,7 +145,8 @@ class Reader {
       Elf64_Sym symbol;
       if (i > kMostEntries || !At(table + i * sizeof(symbol), symbol))
         return Invalid("the symbols are outside of the file");
-      const int binding = ELF64_ST_BIND(symbol.st_info), visibility = ELF64_ST_VISIBILITY(symbol.st_other);
+      const int binding = ELF64_ST_BIND(symbol.st_info);
+      const int visibility = ELF64_ST_VISIBILITY(symbol.st_other);
       if (symbol.st_shndx == SHN_UNDEF || binding == STB_LOCAL || visibility == STV_HIDDEN ||
           visibility == STV_INTERNAL)
         continue;

@@ -36,7 +36,8 @@ std::string List(const std::vector<std::string>& names) {
 Finding Exports(const Subject& subject) {
   return WithFacts(subject, [](const ElfFacts& facts) {
     std::vector<std::string> others;
-    size_t weak = 0, unique = 0;
+    size_t weak = 0;
+    size_t unique = 0;
     bool entry = false;
     for (const ElfFacts::Symbol& symbol : facts.exports) {
       if (symbol.name == kEntry) entry = true;

@@ -64,7 +64,8 @@ void DescribeAccess(const std::byte* address, const char* kind, std::span<char> 
   for (size_t i = next_known; i-- > 0 && !block && i + known.size() >= next_known;)
     if (holds(known[i % known.size()])) block = &known[i % known.size()];
   if (!block) return;
-  const auto *const begin = block->data, *const end = begin + block->bytes;
+  const auto* const begin = block->data;
+  const auto* const end = begin + block->bytes;
   if (address < begin)
     snprintf(text.data(), text.size(), ": %s %zu bytes before the begin of %s", kind,
              static_cast<size_t>(begin - address), block->name);
@@ -89,7 +90,9 @@ Region::Region(size_t bytes, size_t alignment, Side side, uint8_t fill, std::str
   data_ = pages_ + (side == Side::kStart ? 0 : last / alignment * alignment);
   std::memset(pages_, fill, room_);
   Known& k = known[next_known++ % known.size()];
-  k.end = mapping_ + mapped_, k.data = data_, k.bytes = bytes_;
+  k.end = mapping_ + mapped_;
+  k.data = data_;
+  k.bytes = bytes_;
   k.name[name.copy(k.name, sizeof(k.name) - 1)] = 0;
   k.mapping = mapping_;
 }

@@ -49,7 +49,11 @@ Region Invocation::NewRegion(size_t bytes, const std::string& name) const {
 }
 
 void Invocation::AddBlock(const std::string& name, size_t bytes, fbx_tensor* shown, const fbx_tensor* real) {
-  written_.push_back({name, NewRegion(bytes, name), shown, real, real == nullptr});
+  written_.push_back({.name = name,
+                      .memory = NewRegion(bytes, name),
+                      .shown = shown,
+                      .real = real,
+                      .is_scratch = real == nullptr});
 }
 
 void Invocation::TakeOperands() {

@@ -118,8 +118,8 @@ Finding ChunksOfLoops(const Subject& subject) {
     for (uint64_t i = 0; i < 3; ++i)
       all.push_back(
           {.memory = Memory::kGuardedEnd, .chunks = Chunks::kShuffled, .seed = subject.options.seed + i});
-    const RunOptions run{.seed = subject.options.seed},
-        large{.seed = subject.options.seed, .unknown_dim = 131};
+    const RunOptions run{.seed = subject.options.seed};
+    const RunOptions large{.seed = subject.options.seed, .unknown_dim = 131};
     for (const Conditions& conditions : all)
       if (std::string fault = ChunkFault(subject, conditions, run, serial, chunks); !fault.empty())
         return Failed(std::move(fault));
@@ -132,15 +132,23 @@ Finding ChunksOfLoops(const Subject& subject) {
   });
 }
 
+using TwoRuns = std::pair<std::vector<Tensor>, std::vector<Tensor>>;
+
 // One session per entry; inputs differ from run to run.
-Result<std::vector<Tensor>> Again(const std::shared_ptr<const Model>& model, const Subject& subject) {
+Result<std::vector<Tensor>> RunFresh(const std::shared_ptr<const Model>& model, const Subject& subject) {
   return RunModel(model, {.runs = 3, .seed = subject.options.seed});
 }
 
-// Two sessions by turns. Returns the outputs of both in the order of `Again`.
-Result<std::pair<std::vector<Tensor>, std::vector<Tensor>>> ByTurns(const std::shared_ptr<const Model>& model,
-                                                                    const Subject& subject) {
-  std::pair<std::vector<Tensor>, std::vector<Tensor>> outputs;
+// One session after the other.
+Result<TwoRuns> RunTwice(const std::shared_ptr<const Model>& model, const Subject& subject) {
+  FUSEBOX_ASSIGN(std::vector<Tensor> first, RunFresh(model, subject));
+  FUSEBOX_ASSIGN(std::vector<Tensor> second, RunFresh(model, subject));
+  return TwoRuns{std::move(first), std::move(second)};
+}
+
+// Two sessions by turns. Returns the outputs of both in the order of `RunFresh`.
+Result<TwoRuns> RunInterleaved(const std::shared_ptr<const Model>& model, const Subject& subject) {
+  TwoRuns outputs;
   for (const Model::Entry& entry : model->entries()) {
     FUSEBOX_ASSIGN(const auto first, Session::Create(model, {.signature = entry.signature}));
     FUSEBOX_ASSIGN(const auto second, Session::Create(model, {.signature = entry.signature}));
@@ -152,13 +160,13 @@ Result<std::pair<std::vector<Tensor>, std::vector<Tensor>>> ByTurns(const std::s
   return outputs;
 }
 
-std::string AtOnce(const std::shared_ptr<const Model>& model, const Subject& subject,
-                   const std::vector<Tensor>& expected) {
+std::string RunConcurrently(const std::shared_ptr<const Model>& model, const Subject& subject,
+                            const std::vector<Tensor>& expected) {
   constexpr int kSessions = 10;
   std::array<std::string, 2> why;
   const auto work = [&](std::string& out) {
     for (int i = 0; i < kSessions && out.empty(); ++i) {
-      const auto outputs = Again(model, subject);
+      const auto outputs = RunFresh(model, subject);
       out = outputs ? DifferenceOf(expected, *outputs) : outputs.error().message;
     }
   };
@@ -174,16 +182,17 @@ Finding Sessions(const Subject& subject) {
     if (!rig) return Failed(rig.error().message);
     const auto model = OpenModel(**rig, subject.model, false);
     if (!model) return Failed(model.error().message);
-    const auto expected = Again(*model, subject), second = Again(*model, subject);
-    if (!expected || !second) return Failed((expected ? second : expected).error().message);
-    if (const std::string where = DifferenceOf(*expected, *second); !where.empty())
+    const auto runs = RunTwice(*model, subject);
+    if (!runs) return Failed(runs.error().message);
+    const std::vector<Tensor>& expected = runs->first;
+    if (const std::string where = DifferenceOf(expected, runs->second); !where.empty())
       return Failed("a second session computes something else than the first: " + where);
-    const auto turns = ByTurns(*model, subject);
+    const auto turns = RunInterleaved(*model, subject);
     if (!turns) return Failed(turns.error().message);
     for (const auto* outputs : {&turns->first, &turns->second})
-      if (const std::string where = DifferenceOf(*expected, *outputs); !where.empty())
+      if (const std::string where = DifferenceOf(expected, *outputs); !where.empty())
         return Failed("two sessions by turns change each other's results: " + where);
-    if (const std::string where = AtOnce(*model, subject, *expected); !where.empty())
+    if (const std::string where = RunConcurrently(*model, subject, expected); !where.empty())
       return Failed("two sessions at once change each other's results: " + where);
     return Passed();
   });
@@ -235,7 +244,8 @@ Finding Attributes(const Subject& subject) {
     if (!module) return Failed(module.error().message);
     size_t tried = 0;
     const auto is_ignored = [&](Node& node, const std::string& name, double is) {
-      size_t ran = 0, changed = 0;
+      size_t ran = 0;
+      size_t changed = 0;
       for (const double other : {is * 1000 + 10, is / 2 + 0.25, 0.0}) {
         node.attrs.Set(name, other);
         const auto outputs = RunChanged(subject, Clone(**module));

@@ -15,7 +15,8 @@
 namespace fusebox::check {
 namespace {
 
-constexpr int kCycles = 100, kWarm = 20;
+constexpr int kCycles = 100;
+constexpr int kWarm = 20;
 constexpr size_t kSmallestBlock = 24;  // of malloc
 
 Finding Host(const Subject& subject) {
@@ -34,8 +35,14 @@ class HostForLoad {
  public:
   static inline const Attrs* options = nullptr;
   HostForLoad()
-      : host_{FBX_HEAD(fbx_host), NoMessage,        NoExtension,    &AttrApi(),
-              AsAbi(*options),    AsAbi("fusebox"), AsAbi("check"), NotCancelled} {}
+      : host_{.head = FBX_HEAD(fbx_host),
+              .emit = NoMessage,
+              .get_extension = NoExtension,
+              .attrs = &AttrApi(),
+              .options = AsAbi(*options),
+              .name = AsAbi("fusebox"),
+              .version = AsAbi("check"),
+              .cancelled = NotCancelled} {}
   const fbx_host* abi() const { return &host_; }
 
  private:

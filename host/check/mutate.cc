@@ -11,7 +11,8 @@
 namespace fusebox::check {
 namespace {
 
-constexpr size_t kMostBases = 12, kMutants = 80;
+constexpr size_t kMostBases = 12;
+constexpr size_t kMutants = 80;
 
 using Random = std::mt19937_64;
 

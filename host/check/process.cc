@@ -123,7 +123,8 @@ Finding Leaks(const Subject& subject) {
 #endif
   // The allocator counts the blocks in its caches as used. They grow by fits, a leak by as much in each
   // round, and also when it is measured again.
-  constexpr int kMost = 20, kAttempts = 2;
+  constexpr int kMost = 20;
+  constexpr int kAttempts = 2;
   constexpr size_t kSmallestBlock = 32;  // of malloc, with its header
   const auto start = std::chrono::steady_clock::now();
   if (const Status used = UseOnce(subject); !used)

@@ -72,7 +72,9 @@ class Rig {
   const fbx_entry* real_ = nullptr;
   fbx_entry entry_{};
   std::unique_ptr<Tables> tables_;
-  std::atomic<size_t> invokes_ = 0, partitions_ = 0, chunks_ = 0;
+  std::atomic<size_t> invokes_ = 0;
+  std::atomic<size_t> partitions_ = 0;
+  std::atomic<size_t> chunks_ = 0;
   std::atomic<bool> deterministic_ = true;
   mutable std::mutex mutex_;
   std::string fault_, failure_;

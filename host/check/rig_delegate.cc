@@ -41,7 +41,8 @@ fbx_status WithHost(const char* callback, void* user, const fbx_host* host, cons
 }
 
 fbx_status Refuse(const fbx_host* host, fbx_status status) {
-  const fbx_diag diag = {FBX_HEAD(fbx_diag), FBX_REASON, {}, AsAbi("refused by the check"), {}};
+  const fbx_diag diag = {
+      .head = FBX_HEAD(fbx_diag), .severity = FBX_REASON, .message = AsAbi("refused by the check")};
   host->emit(host, &diag);
   return status;
 }
@@ -91,7 +92,11 @@ int32_t Offered(const fbx_claim* claim, uint32_t node) noexcept {
 fbx_status Claim(const fbx_host* host, void* user, void* self, const fbx_graph* graph,
                  const fbx_claim* claim) noexcept {
   const Conditions& conditions = DelegateOf(user).rig->conditions();
-  ShownClaim shown{{FBX_HEAD(fbx_claim), AcceptNode, RejectNode, AcceptToJoin, Offered},
+  ShownClaim shown{{.head = FBX_HEAD(fbx_claim),
+                    .accept = AcceptNode,
+                    .reject = RejectNode,
+                    .accept_join = AcceptToJoin,
+                    .offered = Offered},
                    claim,
                    conditions.seed,
                    conditions.delegates == Conditions::Delegates::kFewerNodes};

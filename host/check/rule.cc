@@ -53,7 +53,8 @@ std::string Mistake(const Manifest& manifest, const std::vector<SiteReport>& sit
 Finding Sites(const Subject& subject) {
   const auto rig = Rig::Create(subject.manifest, subject.options.config, {});
   if (!rig) return Failed(rig.error().message);
-  size_t tried = 0, fused = 0;
+  size_t tried = 0;
+  size_t fused = 0;
   for (const auto& module : CompositesLikeThoseOf(subject)) {
     if (!Verify(*module)) continue;  // the host refuses it
     std::array<std::string, 2> texts;

@@ -68,7 +68,8 @@ void Age(fbx_head& head, size_t size_in_1_0, Conditions::Abi abi) {
 
 const fbx_host* Show(const fbx_host* real, Rig& rig, ViewPages& pages, Invocation* invocation) {
   auto* const self = const_cast<HostCall*>(&HostCall::From(real));
-  ShownHost* const shown = pages.Make(ShownHost{*real, self, real, &rig, invocation});
+  ShownHost* const shown =
+      pages.Make(ShownHost{.host = *real, .self = self, .real = real, .rig = &rig, .invocation = invocation});
   shown->host.get_extension = GetExtension;
   shown->host.attrs = AttrsFor(rig.conditions().abi);
   FUSEBOX_AGE(shown->host, cancelled, rig.conditions().abi);

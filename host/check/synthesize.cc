@@ -9,7 +9,8 @@
 namespace fusebox::check {
 namespace {
 
-constexpr size_t kMostOperands = 4, kMostResults = 3;
+constexpr size_t kMostOperands = 4;
+constexpr size_t kMostResults = 3;
 
 struct Signature {
   size_t operands, results;

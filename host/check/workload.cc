@@ -41,7 +41,8 @@ std::vector<double> NumbersOf(const Tensor& t) {
 
 // Returns the first difference of two outputs of one type, as its place and both values, or an empty string.
 std::string FirstDifference(const Tensor& a, const Tensor& b, double rtol, double steps) {
-  const auto x = NumbersOf(a), y = NumbersOf(b);
+  const auto x = NumbersOf(a);
+  const auto y = NumbersOf(b);
   if (rtol == 0 || x.empty()) {
     if (a.data.size() == b.data.size() && std::memcmp(a.data.data(), b.data.data(), a.data.size()) == 0)
       return {};

@@ -41,7 +41,8 @@ const char* WhyKept(const Function& function, const Node& node, std::vector<bool
     return "it keeps state";
   if (TouchesVariable(function, node)) return "it works on a variable";
   if (!node.intermediates.empty()) return "it has intermediate tensors";
-  bool derived = node.is(Op::kShape) || node.is(Op::kRank), all = true;
+  bool derived = node.is(Op::kShape) || node.is(Op::kRank);
+  bool all = true;
   for (const ValueId id : node.operands) {
     if (id == kNoValue || function.value(id).is_const()) continue;
     const bool known = shape[static_cast<size_t>(id)];
@@ -59,7 +60,11 @@ const char* WhyKept(const Function& function, const Node& node, std::vector<bool
 class Ballot {
  public:
   explicit Ballot(std::vector<bool> offered)
-      : abi_{FBX_HEAD(fbx_claim), Accept, Reject, AcceptJoin, Offered},
+      : abi_{.head = FBX_HEAD(fbx_claim),
+             .accept = Accept,
+             .reject = Reject,
+             .accept_join = AcceptJoin,
+             .offered = Offered},
         offered_(std::move(offered)),
         votes_(offered_.size()) {}
 
@@ -132,7 +137,8 @@ std::vector<Answer> Claim(const Module& module, const Function& function,
                           std::span<const std::string> refused, Instances delegates, HostCalls& calls,
                           std::vector<std::string>& notices) {
   std::vector<Answer> answers(function.nodes.size());
-  std::vector<bool> shape(static_cast<size_t>(function.value_count())), free(function.nodes.size());
+  std::vector<bool> shape(static_cast<size_t>(function.value_count()));
+  std::vector<bool> free(function.nodes.size());
   for (size_t i = 0; i < function.nodes.size(); ++i) {
     const char* kept = WhyKept(function, *function.nodes[i], shape);
     free[i] = kept == nullptr;

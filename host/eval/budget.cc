@@ -53,7 +53,8 @@ size_t LeftOfAddresses(const std::string& root) {
 std::string CgroupPath(const std::string& root, std::string_view controller) {
   std::ifstream file(root + "proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
-    const size_t first = line.find(':'), second = line.find(':', first + 1);
+    const size_t first = line.find(':');
+    const size_t second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
     if (std::string_view(line).substr(first + 1, second - first - 1) == controller)
       return line.substr(second + 1);
@@ -105,7 +106,8 @@ size_t MemoryBudget::LimitFor(size_t total) const {
 void MemoryBudget::Take(size_t bytes) {
   size_t before = used_;
   do {
-    const size_t total = before + bytes, limit = LimitFor(total);
+    const size_t total = before + bytes;
+    const size_t limit = LimitFor(total);
     if (total < bytes || total > limit)
       throw NoMemory(fmt::format("{} bytes are needed, {} are in use, and the memory limit is {} bytes",
                                  bytes, before, limit));

@@ -9,7 +9,7 @@ namespace fusebox {
 
 // Sends the reason to the host of the call, if there is one, and returns the status.
 inline fbx_status Refuse(const fbx_host* host, fbx_status status, std::string_view why) noexcept {
-  const fbx_diag diag{FBX_HEAD(fbx_diag), FBX_ERROR, {}, AsAbi(why), {}};
+  const fbx_diag diag{.head = FBX_HEAD(fbx_diag), .severity = FBX_ERROR, .message = AsAbi(why)};
   if (host != nullptr) host->emit(host, &diag);
   return status;
 }

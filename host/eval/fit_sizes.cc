@@ -9,7 +9,8 @@ namespace {
 
 constexpr int64_t kStep = 5040;             // divisible by common strides and blocks
 constexpr int64_t kHuge = kStep * 106'000;  // above any clamp, within i32
-constexpr size_t kMostSymbols = 24, kMostCoupled = 8;
+constexpr size_t kMostSymbols = 24;
+constexpr size_t kMostCoupled = 8;
 
 class Fitter {
  public:
@@ -82,7 +83,8 @@ class Fitter {
       if (!row) return false;
       for (size_t j = 0; j < fits_.size(); ++j) {
         if ((*row)[j] == first_[j] || !fits_[j]) continue;
-        const int64_t rise = (*row)[j] == kNoNumber ? 1 : (*row)[j] - first_[j], factor = rise / kStep;
+        const int64_t rise = (*row)[j] == kNoNumber ? 1 : (*row)[j] - first_[j];
+        const int64_t factor = rise / kStep;
         if (rise % kStep != 0 || group_of_[j] < k) fits_[j].reset();
         else fits_[j] = Fit{{Lowest(groups_[k])}, factor, first_[j] - factor * Base(k)};
         group_of_[j] = k;
@@ -123,7 +125,8 @@ class Fitter {
   // Finds the symbol of a group: the one that the number follows down to 1; else one that the op rejects at 1
   // with larger others; else all of them, broadcast.
   void Separate(size_t k) {
-    std::vector<size_t> members, rigid;
+    std::vector<size_t> members;
+    std::vector<size_t> rigid;
     std::vector<std::vector<size_t>> followed(fits_.size());
     for (size_t i = 0; i < n_; ++i) {
       if (!(groups_[k] >> i & 1)) continue;

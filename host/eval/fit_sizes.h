@@ -18,7 +18,8 @@ inline constexpr int64_t kNoNumber = INT64_MIN;  // an unknown number
 // One number: factor * symbol + offset. Several symbols: their broadcast size. No symbol: a constant number.
 struct Fit {
   std::vector<size_t> symbols;
-  int64_t factor = 0, offset = 0;
+  int64_t factor = 0;
+  int64_t offset = 0;
 };
 
 // Returns a fit for each number, or nothing for a number whose samples contradict every such form. Symbols

@@ -201,7 +201,8 @@ class Inferrer {
     const bool waits =
         std::ranges::any_of(body.nodes, [](const auto& node) { return node->is(Op::kOpaque); });
     for (size_t i = 0; i < body.inputs.size(); ++i) {
-      const Type &in = body.value(body.inputs[i]).type, &out = body.value(body.outputs[i]).type;
+      const Type& in = body.value(body.inputs[i]).type;
+      const Type& out = body.value(body.outputs[i]).type;
       const bool unknown = waits && out.dtype == in.dtype && !out.shape.ranked();
       if (out != in && !unknown) return false;
     }

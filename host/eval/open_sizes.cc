@@ -138,11 +138,14 @@ void OpenSizes::Walk(const Function& f, Frame& frame) {
 }
 
 void OpenSizes::Kernel(const Function& f, Frame& frame, const Node& node) {
-  bool followed = false, known = true, open = false, few = Info(node.op).effects == Effects::kPure;
+  bool followed = false;
+  bool known = true;
+  bool open = false;
+  bool few = Info(node.op).effects == Effects::kPure;
   for (const ValueId v : node.operands) {
     if (v == kNoValue) continue;
-    const bool constant = f.value(v).is_const(),
-               has_integers = frame[static_cast<size_t>(v)].ints.has_value();
+    const bool constant = f.value(v).is_const();
+    const bool has_integers = frame[static_cast<size_t>(v)].ints.has_value();
     followed |= has_integers && !constant;
     known &= has_integers || constant;
     if (f.value(v).type.dtype == DType::kNone) return;
@@ -151,7 +154,8 @@ void OpenSizes::Kernel(const Function& f, Frame& frame, const Node& node) {
     open |= v != kNoValue && !f.value(v).type.shape.is_static();
     few &= v != kNoValue && IsFewIntegers(f.value(v).type);
   }
-  const bool integers = followed && known && few, dims = open && (followed || depth_ == Depth::kAll);
+  const bool integers = followed && known && few;
+  const bool dims = open && (followed || depth_ == Depth::kAll);
   if (!integers && !dims) return;
   const auto sampled = SampledNode::Create(registry_, forms_, f, node);
   if (!sampled) return;
@@ -267,7 +271,10 @@ void OpenSizes::Loop(const Function& f, Frame& frame, const Node& node) {
         const bool same = round < kRounds && (*out.dims)[d] == size;
         if (same || !changed.emplace(i, d).second) continue;
         const auto axis = static_cast<int64_t>(d);
-        size = &f == &outermost_ ? Add({kNoValue, 0, {}, (*start[i].dims)[d], Own(f, node.results[i], axis)})
+        size = &f == &outermost_ ? Add({.value = kNoValue,
+                                        .axis = 0,
+                                        .start = (*start[i].dims)[d],
+                                        .end = Own(f, node.results[i], axis)})
                                  : Add({});
         stable = false;
       }
@@ -294,7 +301,8 @@ void OpenSizes::Branches(const Function& f, Frame& frame, const Node& node) {
     frames_[branch] = std::move(inside);
   }
   for (size_t i = 0; i < node.results.size(); ++i) {
-    const Known &a = results[i], &b = results[i + node.results.size()];
+    const Known& a = results[i];
+    const Known& b = results[i + node.results.size()];
     if (node.results[i] == kNoValue || !a.dims || !b.dims || a.dims->size() != b.dims->size()) continue;
     Sizes dims;
     for (size_t d = 0; d < a.dims->size(); ++d)
@@ -314,8 +322,10 @@ int FoldShapes(Registry& registry, const Module& module, Function& f) {
       if (v == kNoValue) continue;
       const auto& [dims, ints] = frame[static_cast<size_t>(v)];
       Shape& shape = f.value(v).type.shape;
-      if (dims && !shape.ranked())
-        shape = Shape(std::vector<int64_t>(dims->size(), Shape::kUnknown)), ++found;
+      if (dims && !shape.ranked()) {
+        shape = Shape(std::vector<int64_t>(dims->size(), Shape::kUnknown));
+        ++found;
+      }
       for (size_t d = 0; dims && shape.rank() == std::ssize(*dims) && d < dims->size(); ++d) {
         if (shape[d] >= 0 || !(*dims)[d].is_number() || (*dims)[d].offset < 0) continue;
         shape.dims()[d] = (*dims)[d].offset;

@@ -16,8 +16,10 @@ namespace fusebox {
 struct SizeSymbol {
   ValueId value = kNoValue;  // a dimension of this value of the outermost function
   int64_t axis = 0;
-  Sizes joined;                              // or the broadcast of these sizes
-  std::optional<Size> start = {}, end = {};  // or a size that a loop changes: before and after it
+  Sizes joined;  // or the broadcast of these sizes
+  // Or a size that a loop changes: before and after it.
+  std::optional<Size> start = {};
+  std::optional<Size> end = {};
 };
 
 class OpenSizes {

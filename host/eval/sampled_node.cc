@@ -22,7 +22,8 @@ std::vector<int64_t> At(const Sizes& all, std::span<const int64_t> sizes) {
 // Returns whether a kernel cannot distinguish the tensors: without data, or with data if they are constant.
 bool AreAlike(const Function& f, ValueId a, const Function& g, ValueId b) {
   if (a == kNoValue || b == kNoValue) return a == b;
-  const Value &x = f.value(a), &y = g.value(b);
+  const Value& x = f.value(a);
+  const Value& y = g.value(b);
   if (x.type != y.type || x.is_const() != y.is_const()) return false;
   return !x.is_const() || x.data.SameAs(y.data) ||
          (x.data.size() == y.data.size() && x.data.size() <= 256 &&

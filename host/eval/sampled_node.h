@@ -13,7 +13,8 @@ namespace fusebox {
 // symbol * factor + offset; a number if factor is 0. Equal sizes compare equal.
 struct Size {
   int32_t symbol = 0;
-  int64_t factor = 0, offset = 0;
+  int64_t factor = 0;
+  int64_t offset = 0;
   static Size Number(int64_t n) { return {0, 0, n}; }
   bool is_number() const { return factor == 0; }
   auto operator<=>(const Size&) const = default;

@@ -122,29 +122,30 @@ struct BuilderFunctions {
                             const fbx_value* operands, uint32_t operand_count, fbx_value* results,
                             uint32_t result_count) {
     Transaction& t = Self(b);
+    const auto refuse = [&](std::string why) -> fbx_status {
+      t.Refuse(std::move(why));
+      return FBX_INVALID;
+    };
     if ((!operands && operand_count) || (!results && result_count))
-      return t.Refuse("a node with null operands or results"), FBX_INVALID;
+      return refuse("a node with null operands or results");
     for (uint32_t i = 0; i < result_count; ++i) results[i] = FBX_NO_VALUE;
     if (!t.Flush() || !t.failure_.empty()) return FBX_INVALID;
     const std::string op(FromAbi(name));
     Op emitted = Op::kCustom;
     if (kind == FBX_OP_BUILTIN) {
       const auto found = FindOp(op);
-      if (!found || Info(*found).code < 0) return t.Refuse("unknown builtin op " + op), FBX_INVALID;
+      if (!found || Info(*found).code < 0) return refuse("unknown builtin op " + op);
       if (Info(*found).effects == Effects::kControl)
-        return t.Refuse(op + " calls functions, which a rewrite cannot emit"), FBX_INVALID;
+        return refuse(op + " calls functions, which a rewrite cannot emit");
       emitted = *found;
     }
     if (kind != FBX_OP_BUILTIN && (kind != FBX_OP_CUSTOM || op.empty()))
-      return t.Refuse("an op must be builtin or have a custom name"), FBX_INVALID;
-    if (operand_count > 1024 || result_count > 1024)
-      return t.Refuse(op + " has too many operands or results"), FBX_INVALID;
+      return refuse("an op must be builtin or have a custom name");
+    if (operand_count > 1024 || result_count > 1024) return refuse(op + " has too many operands or results");
     std::vector<ValueId> ins;
     for (uint32_t i = 0; i < operand_count; ++i) {
-      if (operands[i] != FBX_NO_VALUE && !t.KnownValue(operands[i])) {
-        return t.Refuse(op + ": operand " + std::to_string(i) + " is not a value of this rewrite"),
-               FBX_INVALID;
-      }
+      if (operands[i] != FBX_NO_VALUE && !t.KnownValue(operands[i]))
+        return refuse(op + ": operand " + std::to_string(i) + " is not a value of this rewrite");
       ins.push_back(operands[i] == FBX_NO_VALUE ? kNoValue : static_cast<ValueId>(operands[i]));
     }
     Node& node = t.function_->AddNode(emitted, std::move(ins), std::vector<Type>(result_count));
@@ -282,12 +283,30 @@ constexpr auto kSafe = kNoThrow<kBody, BuilderFunctions::Failed>;
 
 void FillBuilder(fbx_builder& b) {
   using F = BuilderFunctions;
-  b = {FBX_HEAD(fbx_builder), kSafe<F::Operand>,   kSafe<F::AddConst>,   kSafe<F::AddNode>,
-       kSafe<F::AttrBool>,    kSafe<F::AttrI64>,   kSafe<F::AttrF64>,    kSafe<F::AttrStr>,
-       kSafe<F::AttrI64s>,    kSafe<F::AttrF64s>,  kSafe<F::AttrStrs>,   kSafe<F::AttrCopy>,
-       kSafe<F::TypeOf>,      kSafe<F::SetResult>, kSafe<F::RawOptions>, kSafe<F::SetQuant>,
-       kSafe<F::AttrDType>,   kSafe<F::AttrShape>, kSafe<F::AttrTensor>, kSafe<F::BeginMap>,
-       kSafe<F::EndMap>,      kSafe<F::AddTensor>, kSafe<F::SetDType>,   kSafe<F::AddVariable>};
+  b = {.head = FBX_HEAD(fbx_builder),
+       .operand = kSafe<F::Operand>,
+       .add_const = kSafe<F::AddConst>,
+       .add_node = kSafe<F::AddNode>,
+       .attr_bool = kSafe<F::AttrBool>,
+       .attr_i64 = kSafe<F::AttrI64>,
+       .attr_f64 = kSafe<F::AttrF64>,
+       .attr_str = kSafe<F::AttrStr>,
+       .attr_i64s = kSafe<F::AttrI64s>,
+       .attr_f64s = kSafe<F::AttrF64s>,
+       .attr_strs = kSafe<F::AttrStrs>,
+       .attr_copy = kSafe<F::AttrCopy>,
+       .type = kSafe<F::TypeOf>,
+       .set_result = kSafe<F::SetResult>,
+       .raw_options = kSafe<F::RawOptions>,
+       .set_quant = kSafe<F::SetQuant>,
+       .attr_dtype = kSafe<F::AttrDType>,
+       .attr_shape = kSafe<F::AttrShape>,
+       .attr_tensor = kSafe<F::AttrTensor>,
+       .begin_map = kSafe<F::BeginMap>,
+       .end_map = kSafe<F::EndMap>,
+       .add_tensor = kSafe<F::AddTensor>,
+       .set_dtype = kSafe<F::SetDType>,
+       .add_variable = kSafe<F::AddVariable>};
 }
 
 }  // namespace fusebox

@@ -34,16 +34,16 @@ CompositeView::CompositeView(const Module& module, const Function& caller, const
   const Function* body = node.body.empty() ? nullptr : module.Find(node.body);
   if (body && !IsPlaceholder(module, *body)) body_ = std::make_unique<GraphView>(module, *body);
   location_ = "function " + caller.name + ": " + Describe(caller, node);
-  composite_ = {FBX_HEAD(fbx_composite),
-                AsAbi(node.name),
-                node.version,
-                AsAbi(node.attrs),
-                static_cast<uint32_t>(operand_ptrs_.size()),
-                static_cast<uint32_t>(result_ptrs_.size()),
-                operand_ptrs_.data(),
-                result_ptrs_.data(),
-                body_ ? body_->abi() : nullptr,
-                AsAbi(location_)};
+  composite_ = {.head = FBX_HEAD(fbx_composite),
+                .name = AsAbi(node.name),
+                .version = node.version,
+                .attrs = AsAbi(node.attrs),
+                .operand_count = static_cast<uint32_t>(operand_ptrs_.size()),
+                .result_count = static_cast<uint32_t>(result_ptrs_.size()),
+                .operands = operand_ptrs_.data(),
+                .results = result_ptrs_.data(),
+                .body = body_ ? body_->abi() : nullptr,
+                .location = AsAbi(location_)};
 }
 
 bool IsPlaceholder(const Module&, const Function& body) {

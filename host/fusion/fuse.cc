@@ -154,7 +154,11 @@ class Fuser {
     }
     for (SkippedRule& s : skipped) {
       const auto outcome = s.broken ? RuleReport::Outcome::kError : RuleReport::Outcome::kNotApplicable;
-      Add({std::move(s.rule), std::move(s.plugin), std::move(s.plugin_version), outcome, {std::move(s.why)}},
+      Add({.rule = std::move(s.rule),
+           .plugin = std::move(s.plugin),
+           .plugin_version = std::move(s.plugin_version),
+           .outcome = outcome,
+           .reasons = {std::move(s.why)}},
           report);
     }
     for (const RuleRef& ref : *rules) {
@@ -283,14 +287,14 @@ class Fuser {
     if (options_.approve) {
       const Function* body = node.body.empty() ? nullptr : module_.Find(node.body);
       if (body) {
-        const Candidate candidate{module_,
-                                  node,
-                                  *body,
-                                  replacement,
-                                  *scratch,
-                                  ConstantsOf(caller, node),
-                                  UsedResults(caller, node),
-                                  tolerance};
+        const Candidate candidate{.module = module_,
+                                  .composite = node,
+                                  .body = *body,
+                                  .replacement = replacement,
+                                  .scratch = *scratch,
+                                  .constants = ConstantsOf(caller, node),
+                                  .used_results = UsedResults(caller, node),
+                                  .tolerance = tolerance};
         FUSEBOX_ASSIGN(const Approval approval, options_.approve(candidate));
         report.verification = approval.verification;
         report.compared = approval.compared;

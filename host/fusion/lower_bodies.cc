@@ -118,8 +118,8 @@ class Lowering {
     const auto same = [&](ValueId a, ValueId b) {
       return b != kNoValue && f.value(a).type.dtype == branch.value(b).type.dtype;
     };
-    const std::span<const ValueId> operands = std::span<const ValueId>(node.operands).subspan(1),
-                                   results = node.results;
+    const std::span<const ValueId> operands = std::span<const ValueId>(node.operands).subspan(1);
+    const std::span<const ValueId> results = node.results;
     return std::ranges::equal(operands, branch.inputs, same) &&
            std::ranges::equal(results, branch.outputs, same);
   }
@@ -135,8 +135,10 @@ class Lowering {
       if (values.empty()) values.assign(sizes.size() * (otherwise == 0 ? 2 : 1), otherwise);
       return values;
     };
-    const auto strides = list("window_strides", 1), inner = list("window_dilations", 1),
-               base = list("base_dilations", 1), padding = list("padding", 0);
+    const auto strides = list("window_strides", 1);
+    const auto inner = list("window_dilations", 1);
+    const auto base = list("base_dilations", 1);
+    const auto padding = list("padding", 0);
     if (sizes.empty() || strides.size() != sizes.size() || inner.size() != sizes.size() ||
         base.size() != sizes.size() || padding.size() != 2 * sizes.size())
       return Invalid("its options have different lengths");
@@ -157,7 +159,9 @@ class Lowering {
 
   static ValueId Pad(Rewriter& r, ValueId in, ValueId init, const std::vector<int64_t>& base,
                      const std::vector<int64_t>& padding) {
-    std::vector<int64_t> low, high, between;
+    std::vector<int64_t> low;
+    std::vector<int64_t> high;
+    std::vector<int64_t> between;
     for (size_t i = 0; i < base.size(); ++i) {
       low.push_back(padding[2 * i]);
       high.push_back(padding[2 * i + 1]);

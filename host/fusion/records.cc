@@ -17,8 +17,9 @@ int64_t IndexOf(const Module& module, const std::string& function) {
 }
 
 Status AttachOne(Module& module, const std::string& key, const Attrs& record) {
-  const int64_t subgraph = record.i64("subgraph", -1), op = record.i64("op", -1),
-                body = record.i64("body", -1);
+  const int64_t subgraph = record.i64("subgraph", -1);
+  const int64_t op = record.i64("op", -1);
+  const int64_t body = record.i64("body", -1);
   const auto count = static_cast<int64_t>(module.functions.size());
   if (subgraph < 0 || subgraph >= count || body >= count)
     return Invalid("entry " + key + ": no such subgraph");

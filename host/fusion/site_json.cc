@@ -14,7 +14,7 @@ nlohmann::ordered_json ToJson(const SiteReport& site) {
                      {"outcome", Name(rule.outcome)},
                      {"reasons", rule.reasons}});
   return {{"function", site.function}, {"location", site.location}, {"composite", site.composite},
-          {"fused", site.fused},       {"why", site.why},           {"verification", site.verification},
+          {"fused", site.fused},       {"reason", site.why},        {"verification", site.verification},
           {"emitted", site.emitted},   {"rules", std::move(rules)}};
 }
 

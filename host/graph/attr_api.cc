@@ -120,8 +120,10 @@ fbx_status GetDType(const fbx_attrs* attrs, fbx_str key, fbx_dtype* out) noexcep
 }
 
 fbx_status GetI64s(const fbx_attrs* attrs, fbx_str key, const int64_t** out, size_t* count) noexcept {
-  const fbx_status status =
-      Get<std::vector<int64_t>>(attrs, key, [&](const auto& v) { *out = v.data(), *count = v.size(); });
+  const fbx_status status = Get<std::vector<int64_t>>(attrs, key, [&](const auto& v) {
+    *out = v.data();
+    *count = v.size();
+  });
   if (status != FBX_INVALID) return status;
   return Get<Shape>(attrs, key, [&](const Shape& v) {
     *out = v.dims().data();
@@ -130,13 +132,17 @@ fbx_status GetI64s(const fbx_attrs* attrs, fbx_str key, const int64_t** out, siz
 }
 
 fbx_status GetF64s(const fbx_attrs* attrs, fbx_str key, const double** out, size_t* count) noexcept {
-  return Get<std::vector<double>>(attrs, key, [&](const auto& v) { *out = v.data(), *count = v.size(); });
+  return Get<std::vector<double>>(attrs, key, [&](const auto& v) {
+    *out = v.data();
+    *count = v.size();
+  });
 }
 
 fbx_status GetStrs(const fbx_attrs* attrs, fbx_str key, const fbx_str** out, size_t* count) {
   return Get<std::vector<std::string>>(attrs, key, [&](const auto& v) {
     const std::vector<fbx_str>& view = ShowStrings(v);
-    *out = view.data(), *count = view.size();
+    *out = view.data();
+    *count = view.size();
   });
 }
 
@@ -153,20 +159,20 @@ fbx_status GetMap(const fbx_attrs* attrs, fbx_str key, const fbx_attrs** out) {
 }  // namespace
 
 const fbx_attr_api& AttrApi() {
-  static constexpr fbx_attr_api kApi = {FBX_HEAD(fbx_attr_api),
-                                        Count,
-                                        KeyAt,
-                                        Kind,
-                                        GetBool,
-                                        GetI64,
-                                        GetF64,
-                                        GetStr,
-                                        GetDType,
-                                        GetI64s,
-                                        GetF64s,
-                                        kNoThrow<GetStrs, NoMemory>,
-                                        kNoThrow<GetTensor, NoMemory>,
-                                        kNoThrow<GetMap, NoMemory>};
+  static constexpr fbx_attr_api kApi = {.head = FBX_HEAD(fbx_attr_api),
+                                        .count = Count,
+                                        .key_at = KeyAt,
+                                        .kind = Kind,
+                                        .get_bool = GetBool,
+                                        .get_i64 = GetI64,
+                                        .get_f64 = GetF64,
+                                        .get_str = GetStr,
+                                        .get_dtype = GetDType,
+                                        .get_i64s = GetI64s,
+                                        .get_f64s = GetF64s,
+                                        .get_strs = kNoThrow<GetStrs, NoMemory>,
+                                        .get_tensor = kNoThrow<GetTensor, NoMemory>,
+                                        .get_map = kNoThrow<GetMap, NoMemory>};
   return kApi;
 }
 

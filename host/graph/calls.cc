@@ -37,7 +37,8 @@ class Calls {
   }
 
  private:
-  static constexpr int kUnseen = 0, kOpen = -1;
+  static constexpr int kUnseen = 0;
+  static constexpr int kOpen = -1;
   struct Entry {
     const Function* function;
     std::vector<Entry*> callees;
@@ -57,7 +58,8 @@ class Calls {
       if (callee == nullptr) return Invalid("refers to function " + name + ", which does not exist");
       entry.callees.push_back(callee);
     }
-    const Ids operands = node.operands, results = node.results;
+    const Ids operands = node.operands;
+    const Ids results = node.results;
     switch (node.op) {
       case Op::kCall: return Callee(caller, node, "subgraph", operands, results);
       case Op::kIf:
@@ -106,7 +108,8 @@ class Calls {
     }
     for (size_t i = 0; i < left.size(); ++i) {
       if (left[i] == kNoValue || right[i] == kNoValue) continue;
-      const DType x = a.value(left[i]).type.dtype, y = b.value(right[i]).type.dtype;
+      const DType x = a.value(left[i]).type.dtype;
+      const DType y = b.value(right[i]).type.dtype;
       if (x == y || x == DType::kNone || y == DType::kNone) continue;
       return Invalid(std::string(what).append(whose) + " differ in element type at " + std::to_string(i) +
                      ": " + std::string(Name(x)) + " and " + std::string(Name(y)));

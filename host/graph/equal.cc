@@ -46,12 +46,14 @@ class Comparison {
 
   Status Descriptions() const {
     FUSEBOX_TRY(Same("description", left_.description, right_.description));
-    const Tensor a{{}, left_.appended}, b{{}, right_.appended};
+    const Tensor a{{}, left_.appended};
+    const Tensor b{{}, right_.appended};
     FUSEBOX_TRY(Same("appended zips", a == b, true));
     FUSEBOX_TRY(Same("number of metadata entries", left_.metadata.size(), right_.metadata.size()));
     for (size_t i = 0; i < left_.metadata.size(); ++i) {
       FUSEBOX_TRY(Same("metadata name", left_.metadata[i].name, right_.metadata[i].name));
-      const Tensor x{{}, left_.metadata[i].data}, y{{}, right_.metadata[i].data};
+      const Tensor x{{}, left_.metadata[i].data};
+      const Tensor y{{}, right_.metadata[i].data};
       if (!(x == y)) return Invalid("metadata " + left_.metadata[i].name + " differs");
     }
     return {};
@@ -74,7 +76,8 @@ class Comparison {
   Status Meet(const std::string& left, const std::string& right) {
     const auto [known, added] = met_.emplace(left, right);
     if (!added) return known->second == right ? Status() : Differ("function", known->second, right);
-    const Function *a = left_.Find(left), *b = right_.Find(right);
+    const Function* a = left_.Find(left);
+    const Function* b = right_.Find(right);
     if (a == nullptr || b == nullptr)
       return Same("existence of function " + left, a != nullptr, b != nullptr);
     open_.emplace_back(a, b);
@@ -170,7 +173,8 @@ class Comparison {
       return a == b ? Status() : Status(Invalid(what + ": absent on one side"));
     const auto [known, added] = values_.emplace(a, b);
     if (!added) return known->second == b ? Status() : Status(Invalid(what + ": refers to different values"));
-    const fusebox::Value &x = fa.value(a), &y = fb.value(b);
+    const fusebox::Value& x = fa.value(a);
+    const fusebox::Value& y = fb.value(b);
     if (names) FUSEBOX_TRY(Same("name", x.name, y.name).At(what));
     // An operand without definition so far: whether it is session state matters.
     if (names && !defined) FUSEBOX_TRY(Same("variable tensor", x.is_variable, y.is_variable).At(what));

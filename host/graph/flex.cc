@@ -135,7 +135,8 @@ int Kind(const flexbuffers::Reference& value) {
 }
 
 bool SameMaps(const flexbuffers::Map& a, const flexbuffers::Map& b, int depth) {
-  const flexbuffers::Vector left = a.Values(), right = b.Values();
+  const flexbuffers::Vector left = a.Values();
+  const flexbuffers::Vector right = b.Values();
   if (left.size() != right.size() || depth > kMaxDepth) return false;
   for (size_t i = 0; i < left.size(); ++i) {
     if (Kind(left[i]) != Kind(right[i]) || left[i].IsNull()) return false;
@@ -179,8 +180,10 @@ std::string WriteFlexMap(const Attrs& attrs) {
 bool FlexMapEquals(std::string_view bytes, const Attrs& attrs) {
   const std::string written = WriteFlexMap(attrs);
   if (written == bytes) return true;
-  std::vector<uint64_t> left, right;
-  const auto a = Root(bytes, left), b = Root(written, right);
+  std::vector<uint64_t> left;
+  std::vector<uint64_t> right;
+  const auto a = Root(bytes, left);
+  const auto b = Root(written, right);
   if (!a || !b) return false;
   return SameMaps(a->AsMap(), b->AsMap(), 0) && ReadMap(a->AsMap(), 0) == ReadMap(b->AsMap(), 0);
 }

@@ -73,7 +73,8 @@ enum class Op : int16_t {
 
 // Operand indices by role, parsed from the names in ops.def.
 struct OperandList {
-  int min = 0, max = 0;   // how many; max -1: any number
+  int min = 0;
+  int max = 0;            // -1: any number
   int data = 0;           // the one named "input"
   int bias = -1;          // -1: the op has none
   uint64_t optional = 0;  // bit i: operand i may be absent

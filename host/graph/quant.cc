@@ -23,7 +23,8 @@ bool Holds(DType dtype, int64_t number) {
 
 Status VerifyQuant(const Value& value, bool all) {
   const Quant& quant = *value.quant;
-  const size_t scales = quant.scales.size(), zeros = quant.zero_points.size();
+  const size_t scales = quant.scales.size();
+  const size_t zeros = quant.zero_points.size();
   for (size_t i = 0; i < scales && (all || scales == 1); ++i)
     if (const float scale = quant.scales[i];
         !std::isfinite(scale) || scale < 0 || (scale == 0 && !value.is_const()))

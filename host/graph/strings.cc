@@ -39,7 +39,8 @@ Result<std::vector<std::string>> UnpackStrings(const Buffer& data) {
   std::vector<std::string> strings;
   strings.reserve(static_cast<size_t>(count));
   for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
-    const int64_t begin = word(1 + i), end = word(2 + i);
+    const int64_t begin = word(1 + i);
+    const int64_t end = word(2 + i);
     if (begin < static_cast<int64_t>(header) || end < begin || end > static_cast<int64_t>(data.size())) {
       return Invalid("string tensor has invalid offsets");
     }

@@ -50,7 +50,8 @@ std::string Line(const Function& function, const Node& node) {
 
 // Referenced values without a defining node: constants and plain variable tensors.
 std::vector<ValueId> FreeValues(const Function& function) {
-  std::vector<char> used(static_cast<size_t>(function.value_count())), defined(used.size());
+  std::vector<char> used(static_cast<size_t>(function.value_count()));
+  std::vector<char> defined(used.size());
   const auto mark = [](std::vector<char>& set, std::span<const ValueId> ids) {
     for (const ValueId id : ids) {
       if (id >= 0 && static_cast<size_t>(id) < set.size()) set[static_cast<size_t>(id)] = 1;

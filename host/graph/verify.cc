@@ -12,7 +12,8 @@ namespace fusebox {
 namespace {
 
 // 0: undefined; -1: an input; otherwise index of the node + 1.
-constexpr int kNobody = 0, kInput = -1;
+constexpr int kNobody = 0;
+constexpr int kInput = -1;
 
 std::string InputPlace(size_t i) { return "input " + std::to_string(i); }
 std::string OperandPlace(size_t i) { return "operand " + std::to_string(i); }

@@ -44,7 +44,8 @@ bool Asymmetric(const Operands& in) { return in.attrs().b("asymmetric_quantize_i
 
 bool Grouped(const Operands& in) {
   if (in.rank(0) != 4 || in.rank(1) != 4) return false;
-  const int64_t input = in.at(0)->type.shape[3], filter = in.at(1)->type.shape[3];
+  const int64_t input = in.at(0)->type.shape[3];
+  const int64_t filter = in.at(1)->type.shape[3];
   return input > 0 && filter > 0 && input != filter;
 }
 

@@ -46,8 +46,9 @@ Result<std::shared_ptr<const Quant>> FromAbi(const fbx_quant* from) {
   constexpr size_t kSize = offsetof(fbx_quant, zero_points) + sizeof(fbx_quant::zero_points);
   if (from == nullptr || from->head.size < kSize || from->count == 0 || from->scales == nullptr)
     return Invalid("the quantization has no scales");
-  const bool one = from->kind == FBX_QUANT_PER_TENSOR, axis = from->kind == FBX_QUANT_PER_AXIS,
-             blocks = from->kind == FBX_QUANT_BLOCKWISE;
+  const bool one = from->kind == FBX_QUANT_PER_TENSOR;
+  const bool axis = from->kind == FBX_QUANT_PER_AXIS;
+  const bool blocks = from->kind == FBX_QUANT_BLOCKWISE;
   if (!(one && from->count == 1) && !(axis && from->axis >= 0) && !(blocks && from->block_size > 0))
     return Invalid("the quantization is neither per tensor, nor per axis, nor blockwise");
   const std::span scales(from->scales, from->count);
@@ -172,8 +173,14 @@ const fbx_file* FileViews::Of(const Value& value) {
   if (file == nullptr) return nullptr;
   auto [found, fresh] = files_.try_emplace(file);
   if (fresh) {
-    found->second = {FBX_HEAD(fbx_file), AsAbi(file->path), file->device,     file->inode,
-                     file->bytes.size(), file->modified_ns, file->changed_ns, file->bytes.data()};
+    found->second = {.head = FBX_HEAD(fbx_file),
+                     .path = AsAbi(file->path),
+                     .device = file->device,
+                     .inode = file->inode,
+                     .size = file->bytes.size(),
+                     .modified_ns = file->modified_ns,
+                     .changed_ns = file->changed_ns,
+                     .data = file->bytes.data()};
   }
   last_.second = &found->second;
   return last_.second;

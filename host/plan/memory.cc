@@ -66,12 +66,17 @@ bool IsBefore(const Request* a, const Request* b) { return a->offset < b->offset
 // lifetimes.
 size_t FindGap(const std::vector<const Request*>& placed, const Request& request) {
   const size_t bytes = Padded(request.bytes);
-  size_t best = SIZE_MAX, best_gap = SIZE_MAX, end = 0;
+  size_t best = SIZE_MAX;
+  size_t best_gap = SIZE_MAX;
+  size_t end = 0;
   for (const Request* other : placed) {
     if (other->first > request.last || request.first > other->last) continue;
     if (other->offset >= end) {
       const size_t gap = other->offset - end;
-      if (gap >= bytes && gap < best_gap) best = end, best_gap = gap;
+      if (gap >= bytes && gap < best_gap) {
+        best = end;
+        best_gap = gap;
+      }
     }
     end = std::max(end, other->offset + Padded(other->bytes));
   }
@@ -89,7 +94,8 @@ size_t Arrange(std::span<Request> requests) {
   });
   const bool many = requests.size() > 64;  // fewer are looked through in less time
   Lifetimes lifetimes(many ? requests : std::span<Request>());
-  std::vector<const Request*> by_offset, met;
+  std::vector<const Request*> by_offset;
+  std::vector<const Request*> met;
   by_offset.reserve(requests.size());
   size_t total = 0;
   for (const size_t index : order) {

@@ -27,7 +27,12 @@ class Pieces {
     const auto owner = static_cast<ValueId>(place.at);
     if (place.kind == Place::kArena) {
       index_[place.value] = pieces_.size();
-      pieces_.push_back({code_.function->value(place.value).name, place.at, place.bytes, 0, 0, false});
+      pieces_.push_back({.name = code_.function->value(place.value).name,
+                         .offset = place.at,
+                         .bytes = place.bytes,
+                         .first = 0,
+                         .last = 0,
+                         .scratch = false});
       pieces_.back().first = At(code_.use(place.value).defined);
       pieces_.back().last = At(code_.use(place.value).last_use);
     } else if (place.kind == Place::kAlias && index_.contains(owner)) {
@@ -39,7 +44,9 @@ class Pieces {
   void Add(const Step& step) {
     const size_t at = At(static_cast<int>(step.node));
     for (const Step::Slot& slot : step.slots)
-      if (!slot.persistent) pieces_.push_back({"", slot.at, slot.bytes, at, at, true});
+      if (!slot.persistent)
+        pieces_.push_back(
+            {.name = "", .offset = slot.at, .bytes = slot.bytes, .first = at, .last = at, .scratch = true});
   }
 
   std::vector<Piece> Take() {
@@ -50,7 +57,8 @@ class Pieces {
  private:
   // The step of a node, within the segment.
   size_t At(int node) const {
-    const int begin = static_cast<int>(segment_.begin), end = static_cast<int>(segment_.end);
+    const int begin = static_cast<int>(segment_.begin);
+    const int end = static_cast<int>(segment_.end);
     return static_cast<size_t>(std::clamp(node, begin, std::max(begin, end - 1)) - begin);
   }
 

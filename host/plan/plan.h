@@ -37,7 +37,8 @@ struct Unit {
   // The first callees that run whenever the node runs. A branch or the body of a loop may never run: an error
   // in it counts only when it does.
   std::span<const Code* const> always_called(const Node& node) const {
-    const bool chooses = !runs_body && node.is(Op::kIf), loops = !runs_body && node.is(Op::kWhile);
+    const bool chooses = !runs_body && node.is(Op::kIf);
+    const bool loops = !runs_body && node.is(Op::kWhile);
     return std::span(callees).first(chooses ? 0 : loops ? 1 : callees.size());
   }
 };
@@ -198,7 +199,8 @@ struct Segment {
   Segment(const Segment&) = delete;
   ~Segment();  // frees the states of its steps
 
-  size_t begin = 0, end = 0;
+  size_t begin = 0;
+  size_t end = 0;
   std::vector<Step> steps;
   std::vector<Place> places;
   size_t arena_bytes = 0;

@@ -113,7 +113,12 @@ class SegmentPlanner {
       tensor.data = const_cast<std::byte*>(value.data.data());
       tensor.bytes = value.data.size();
       tensor.flags |= FBX_TENSOR_KNOWN;
-      segment_->places.push_back({Place::kKnown, id, value.type, value.data.size(), 0, value.data});
+      segment_->places.push_back({.kind = Place::kKnown,
+                                  .value = id,
+                                  .type = value.type,
+                                  .bytes = value.data.size(),
+                                  .at = 0,
+                                  .known = value.data});
     }
   }
 
@@ -142,7 +147,7 @@ class SegmentPlanner {
       tensor.bytes = size.value_or(0);
       if (!size) {
         step.dynamic = true;
-        segment_->places.push_back({Place::kDynamic, id, type, 0, 0, {}});
+        segment_->places.push_back({.kind = Place::kDynamic, .value = id, .type = type, .bytes = 0, .at = 0});
         if (!type.shape.is_static()) segment_->pending.push_back(id);
         continue;
       }
@@ -182,7 +187,7 @@ class SegmentPlanner {
   void PlaceResult(Step& step, size_t index, size_t result, const Type& type, size_t bytes) {
     const ValueId id = function_.nodes[index]->results[result];
     if (step.once) {
-      segment_->places.push_back({Place::kKept, id, type, bytes, 0, {}});
+      segment_->places.push_back({.kind = Place::kKept, .value = id, .type = type, .bytes = bytes, .at = 0});
       return;
     }
     for (const StateUse& use : code_.states[index]) {
@@ -192,7 +197,8 @@ class SegmentPlanner {
     }
     if (function_.nodes[index]->is(Op::kReadVariable) && !context_.keep_values && variables_.MayShow(index)) {
       step.in_variable = {id};
-      segment_->places.push_back({Place::kVariable, id, type, bytes, 0, {}});
+      segment_->places.push_back(
+          {.kind = Place::kVariable, .value = id, .type = type, .bytes = bytes, .at = 0});
       return;
     }
     if (result == 0 && UpdatesVariable(index, type, bytes)) return;
@@ -201,7 +207,8 @@ class SegmentPlanner {
     RequestOf(id) = requests_.size();
     const int last_use = context_.keep_values ? ValueUse::kAlways : code_.use(id).last_use;
     requests_.push_back({bytes, static_cast<int>(index), std::max(static_cast<int>(index), last_use)});
-    segment_->places.push_back({Place::kArena, id, type, bytes, requests_.size() - 1, {}});
+    segment_->places.push_back(
+        {.kind = Place::kArena, .value = id, .type = type, .bytes = bytes, .at = requests_.size() - 1});
   }
 
   // Places the result in the memory of a variable if its kernel may write it over an operand there.
@@ -216,7 +223,11 @@ class SegmentPlanner {
       return false;
     const ValueId id = function_.nodes[index]->results[0];
     step->in_variable.push_back(id);
-    segment_->places.push_back({Place::kAlias, id, type, bytes, static_cast<size_t>(operand), {}});
+    segment_->places.push_back({.kind = Place::kAlias,
+                                .value = id,
+                                .type = type,
+                                .bytes = bytes,
+                                .at = static_cast<size_t>(operand)});
     return true;
   }
 
@@ -237,7 +248,8 @@ class SegmentPlanner {
   }
 
   void Share(ValueId id, ValueId with, const Type& type, size_t bytes) {
-    segment_->places.push_back({Place::kAlias, id, type, bytes, static_cast<size_t>(with), {}});
+    segment_->places.push_back(
+        {.kind = Place::kAlias, .value = id, .type = type, .bytes = bytes, .at = static_cast<size_t>(with)});
     const size_t request = RequestOf(with);
     if (request == kNone) return;
     RequestOf(id) = request;
@@ -306,10 +318,15 @@ class SegmentPlanner {
 
   // If the delegate declines, its memory requests are dropped, and the body runs.
   void PrepareDelegate(Step& step) {
-    const size_t requests = requests_.size(), persistent = segment_->persistent.size();
+    const size_t requests = requests_.size();
+    const size_t persistent = segment_->persistent.size();
     const fbx_node& node = view_.node(step.node).abi;
-    step.delegated = {FBX_HEAD(fbx_call), node.operand_count, node.result_count,
-                      node.operands,      node.results,       nullptr};
+    step.delegated = {.head = FBX_HEAD(fbx_call),
+                      .input_count = node.operand_count,
+                      .output_count = node.result_count,
+                      .inputs = node.operands,
+                      .outputs = node.results,
+                      .scratch = nullptr};
     PlanCall call{{FBX_HEAD(fbx_plan), RequestScratch, RequestPersistent, context_.threads}, this, &step};
     step.prepared =
         context_.delegates->Prepare(static_cast<size_t>(step.part), step.delegated, call.plan, step.misfit);

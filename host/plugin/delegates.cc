@@ -129,7 +129,8 @@ std::vector<Config::Delegate> Registry::Impl::DefaultDelegates() const {
     if (plugin.info.state == PluginInfo::State::kOk) order.push_back(&plugin);
   }
   std::stable_sort(order.begin(), order.end(), [](const Plugin* a, const Plugin* b) {
-    const Manifest &first = a->info.manifest, &second = b->info.manifest;
+    const Manifest& first = a->info.manifest;
+    const Manifest& second = b->info.manifest;
     return first.priority != second.priority ? first.priority > second.priority : first.id < second.id;
   });
   std::vector<Config::Delegate> delegates;

@@ -110,7 +110,8 @@ Status SameText(std::string_view manifest, std::string_view library, std::string
 }
 
 Status CompareRules(const fbx_plugin& plugin, const Manifest& manifest) {
-  std::set<std::string> promised, present;
+  std::set<std::string> promised;
+  std::set<std::string> present;
   for (const ManifestRule& rule : manifest.rules) {
     if (!rule.rewrite) promised.insert(rule.id);
   }
@@ -134,7 +135,8 @@ Status CompareRules(const fbx_plugin& plugin, const Manifest& manifest) {
 }
 
 Status CompareOps(const fbx_plugin& plugin, const Manifest& manifest) {
-  std::set<std::string> promised, present;
+  std::set<std::string> promised;
+  std::set<std::string> present;
   std::set<const fbx_kernel*> kernels;
   for (uint32_t i = 0; i < plugin.kernel_count; ++i) {
     if (!kernels.insert(plugin.kernels[i]).second)
@@ -170,7 +172,8 @@ Status CompareWithManifest(const fbx_plugin& plugin, const Manifest& manifest) {
   FUSEBOX_TRY(SameText(manifest.version, FromAbi(plugin.version), "version"));
   FUSEBOX_TRY(CompareRules(plugin, manifest));
   FUSEBOX_TRY(CompareOps(plugin, manifest));
-  std::set<std::string> promised, present;
+  std::set<std::string> promised;
+  std::set<std::string> present;
   for (const ManifestDelegate& delegate : manifest.delegates) promised.insert(delegate.name);
   for (uint32_t i = 0; i < plugin.delegate_count; ++i) present.emplace(FromAbi(plugin.delegates[i]->name));
   FUSEBOX_TRY(SameNames(promised, present, "delegate"));

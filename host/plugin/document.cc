@@ -14,7 +14,8 @@ extern const char fusebox_schema_config_1[];
 namespace fusebox {
 namespace {
 
-constexpr int kManifestMajor = 1, kManifestMinor = 0;
+constexpr int kManifestMajor = 1;
+constexpr int kManifestMinor = 0;
 
 // Embedded schemas: a parse error is a bug.
 JsonSchema OwnSchema(const char* text) {
@@ -41,7 +42,8 @@ Result<Document> CheckedDocument(Document document, const JsonSchema& schema) {
 std::string NewerVersion(const nlohmann::json& manifest) {
   if (!manifest.is_object() || !manifest.contains("manifest_version")) return {};
   const nlohmann::json& version = manifest["manifest_version"];
-  int major = 0, minor = 0;
+  int major = 0;
+  int minor = 0;
   if (!version.is_string() ||
       std::sscanf(version.get_ref<const std::string&>().c_str(), "%d.%d", &major, &minor) != 2)
     return {};

@@ -120,7 +120,8 @@ bool ReadEntry(const Buffer& file, fbx_entry& entry) {
   const auto section = [&](uint64_t index, Elf64_Shdr& out) {
     return index < header.e_shnum && ReadAt(file, header.e_shoff + index * sizeof(out), out);
   };
-  Elf64_Shdr symbols, strings;
+  Elf64_Shdr symbols;
+  Elf64_Shdr strings;
   for (uint64_t i = 0; section(i, symbols); ++i) {
     if (symbols.sh_type != SHT_DYNSYM || !section(symbols.sh_link, strings)) continue;
     Elf64_Sym symbol;
@@ -143,7 +144,8 @@ std::string BuildId(const Buffer& file) {
     Elf64_Nhdr note;
     for (uint64_t at = 0; at < segment.p_filesz && ReadAt(file, segment.p_offset + at, note);) {
       const auto padded = [](uint64_t size) { return (size + 3) / 4 * 4; };
-      const uint64_t name = segment.p_offset + at + sizeof(note), id = name + padded(note.n_namesz);
+      const uint64_t name = segment.p_offset + at + sizeof(note);
+      const uint64_t id = name + padded(note.n_namesz);
       if (note.n_type == NT_GNU_BUILD_ID && TextAt(file, name) == "GNU" && note.n_descsz <= 64 &&
           id <= file.size() && file.size() - id >= note.n_descsz)
         return Hexadecimal(file.bytes().subspan(id, note.n_descsz));

@@ -12,7 +12,8 @@ namespace fusebox {
 namespace {
 
 // Limits the memory for diagnostics of one call.
-constexpr size_t kMostDiags = 200, kLongestText = 2000;
+constexpr size_t kMostDiags = 200;
+constexpr size_t kLongestText = 2000;
 
 constexpr std::atomic<bool> kNeverCancelled = false;
 
@@ -61,9 +62,14 @@ HostCall::HostCall(const LoadedPlugin& plugin, const Services* services)
       cancelled_(services != nullptr ? services->cancelled() : nullptr) {
   if (cancelled_ == nullptr) cancelled_ = CancelScope::Current();
   if (cancelled_ == nullptr) cancelled_ = &kNeverCancelled;
-  table_.host = {
-      FBX_HEAD(fbx_host),     Emit,     GetExtension, &AttrApi(), AsAbi(plugin.options()), AsAbi("fusebox"),
-      AsAbi(FUSEBOX_VERSION), Cancelled};
+  table_.host = {.head = FBX_HEAD(fbx_host),
+                 .emit = Emit,
+                 .get_extension = GetExtension,
+                 .attrs = &AttrApi(),
+                 .options = AsAbi(plugin.options()),
+                 .name = AsAbi("fusebox"),
+                 .version = AsAbi(FUSEBOX_VERSION),
+                 .cancelled = Cancelled};
   table_.self = this;
 }
 

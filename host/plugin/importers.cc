@@ -289,7 +289,8 @@ Importers::Importers(const Registry& registry) : prefer_(registry.config().prefe
 Result<const Importer*> Importers::Find(const Names& names) const {
   for (const std::string& name : names) {
     const auto preferred = prefer_.find(name);
-    const Listed *best = nullptr, *other = nullptr;
+    const Listed* best = nullptr;
+    const Listed* other = nullptr;
     size_t rank = std::numeric_limits<size_t>::max();
     for (const Listed& one : listed_) {
       if (!one.why_not.empty() || std::ranges::find(one.importer.classes, name) == one.importer.classes.end())

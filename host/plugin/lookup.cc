@@ -129,7 +129,12 @@ Result<std::vector<RuleRef>> Registry::RulesFor(std::string_view composite, int 
       const auto skip = [&](const std::string& why) {
         const Manifest& of = plugin.info.manifest;
         const bool broken = plugin.info.state == PluginInfo::State::kBroken;
-        if (skipped) skipped->push_back({stated.id, of.id, of.version, why, broken});
+        if (skipped)
+          skipped->push_back({.rule = stated.id,
+                              .plugin = of.id,
+                              .plugin_version = of.version,
+                              .why = why,
+                              .broken = broken});
       };
       if (std::string why = Unmet(stated, version, attrs); !why.empty()) {
         skip(why);

@@ -164,7 +164,8 @@ Result<std::string> LibraryPath(const fs::path& manifest, const std::string& tex
 Status ReadLibraries(const Document& document, const json& list, Manifest& manifest) {
   std::string others;
   for (size_t i = 0; i < list.size(); ++i) {
-    const std::string at = At("/libraries", i), platform = Text(list[i], "platform");
+    const std::string at = At("/libraries", i);
+    const std::string platform = Text(list[i], "platform");
     auto path = LibraryPath(document.name, Text(list[i], "path"));
     if (!path) return document.Complain(at + "/path", path.error().message);
     manifest.libraries.push_back({platform, *path, Text(list[i], "sha256")});

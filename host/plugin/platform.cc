@@ -40,7 +40,8 @@ bool HasFeature(std::string_view name) {
 constexpr std::string_view kPlatform = "linux-aarch64";
 
 bool HasFeature(std::string_view name) {
-  const unsigned long caps = getauxval(AT_HWCAP), caps2 = getauxval(AT_HWCAP2);
+  const unsigned long caps = getauxval(AT_HWCAP);
+  const unsigned long caps2 = getauxval(AT_HWCAP2);
   if (name == "asimd") return caps & HWCAP_ASIMD;
   if (name == "fp16") return caps & HWCAP_ASIMDHP;
   if (name == "dotprod") return caps & HWCAP_ASIMDDP;

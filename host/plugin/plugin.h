@@ -31,7 +31,9 @@ struct OpQuantization {
     int axis = -1;  // of the scales; -1: one scale
   };
   struct Bias {
-    size_t operand = 0, input = 0, weights = 0;  // its scale is the product of input and weight scales
+    size_t operand = 0;  // its scale is the product of input and weight scales
+    size_t input = 0;
+    size_t weights = 0;
   };
   struct SameScale {
     std::vector<size_t> operands, results;
@@ -70,9 +72,10 @@ struct DeclaredRewrite {
 };
 struct ManifestRule {
   std::string id;
-  std::vector<std::string> implements;   // names, or prefixes ending in '*'
-  int min_version = 0, max_version = 0;  // 0: unbounded
-  std::string when;  // JSON object: attribute name -> JSON Schema of its value; empty: always
+  std::vector<std::string> implements;  // names, or prefixes ending in '*'
+  int min_version = 0;
+  int max_version = 0;  // 0: unbounded
+  std::string when;     // JSON object: attribute name -> JSON Schema of its value; empty: always
   std::vector<ManifestOp> emits;
   std::optional<DeclaredRewrite> rewrite;  // set: a rule without library code
 };
@@ -93,7 +96,8 @@ struct Manifest {
   std::vector<ManifestLibrary> libraries;  // for all machines
   const ManifestLibrary* Chosen() const;   // the entry of `library`; null: none
   std::string id, version, name_space, description, license;
-  int abi_major = 1, abi_min_minor = 0;
+  int abi_major = 1;
+  int abi_min_minor = 0;
   std::vector<std::string> requires_cpu, requires_extensions, provides_extensions;
   std::vector<ManifestRule> rules;
   std::vector<ManifestOp> ops;
@@ -110,7 +114,8 @@ struct Config {
   std::string path = {};                      // of the file; empty: none
   std::vector<std::string> plugins = {};      // --plugin: a manifest, a library, or a folder; searched first
   std::vector<std::string> plugin_path = {};  // folders; relative to the file
-  std::vector<std::string> allow = {}, deny = {};  // globs over plugin ids; deny wins; no allow list: all
+  std::vector<std::string> allow = {};        // globs over plugin ids; empty: all
+  std::vector<std::string> deny = {};         // globs over plugin ids; wins over allow
   // plugin id -> SHA-256 of the files that may run under it: its libraries; without any, its manifest
   std::map<std::string, std::vector<std::string>> pins = {};
   // Ed25519 keys, each as the Base64 line of its PEM file. A manifest needs a signature by one of them, and

@@ -58,7 +58,11 @@ bool Matches(const std::string& glob, const std::string& id) {
 Result<Policy> Policy::Create(const Config& config, const std::vector<std::string>& files) {
   Policy policy;
   const auto add = [&](const std::string& source, const Config& from) {
-    policy.lists_.push_back({source, from.allow, from.deny, from.pins, from.require_signed});
+    policy.lists_.push_back({.source = source,
+                             .allow = from.allow,
+                             .deny = from.deny,
+                             .pins = from.pins,
+                             .keys = from.require_signed});
   };
   add(config.path.empty() ? "the configuration" : config.path, config);
   for (const std::string& file : files) {

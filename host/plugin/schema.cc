@@ -141,7 +141,8 @@ std::optional<std::string> UnknownKey(const std::string& description) {
   constexpr std::string_view kBefore = "'additionalProperties' constraints: '";
   const size_t at = description.find(kBefore);
   if (at == std::string::npos) return std::nullopt;
-  const size_t begin = at + kBefore.size(), end = description.rfind('\'');
+  const size_t begin = at + kBefore.size();
+  const size_t end = description.rfind('\'');
   return description.substr(begin, end - begin);
 }
 

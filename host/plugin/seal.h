@@ -14,7 +14,9 @@ namespace fusebox {
 // Facts that `seal` states of a library file of any machine; no code of it runs. Error: it is no plugin.
 struct LibraryFacts {
   std::string sha256, build_id;  // in hexadecimal; no build id: empty
-  uint32_t abi_major = 0, abi_minor = 0, min_host_minor = 0;
+  uint32_t abi_major = 0;
+  uint32_t abi_minor = 0;
+  uint32_t min_host_minor = 0;
 };
 Result<LibraryFacts> FactsOfLibrary(const std::string& path);
 

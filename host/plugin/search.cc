@@ -37,7 +37,8 @@ std::vector<std::string> SplitPath(const std::string& list) {
 }
 
 void AddUserFolder(std::vector<std::string>& folders) {
-  const std::string data = Environment("XDG_DATA_HOME"), home = Environment("HOME");
+  const std::string data = Environment("XDG_DATA_HOME");
+  const std::string home = Environment("HOME");
   if (!data.empty()) {
     folders.push_back(data + "/fusebox/plugins");
   } else if (!home.empty()) {
@@ -128,7 +129,8 @@ std::vector<std::string> PolicyFiles() {
 }
 
 std::string UserPolicyFile() {
-  const std::string config = Environment("XDG_CONFIG_HOME"), home = Environment("HOME");
+  const std::string config = Environment("XDG_CONFIG_HOME");
+  const std::string home = Environment("HOME");
   if (config.empty() && home.empty()) return {};
   return (config.empty() ? home + "/.config" : config) + "/fusebox/policy.json";
 }

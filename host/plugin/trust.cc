@@ -25,8 +25,12 @@ namespace fs = std::filesystem;
 
 // In a user namespace, files of users who are not mapped into it, among them often root, show this owner.
 bool IsUnmapped(uid_t user) {
-  std::ifstream overflow("/proc/sys/kernel/overflowuid"), map("/proc/self/uid_map");
-  uint64_t unmapped = 0, inside = 0, outside = 0, count = 0;
+  std::ifstream overflow("/proc/sys/kernel/overflowuid");
+  std::ifstream map("/proc/self/uid_map");
+  uint64_t unmapped = 0;
+  uint64_t inside = 0;
+  uint64_t outside = 0;
+  uint64_t count = 0;
   if (!(overflow >> unmapped) || !(map >> inside >> outside >> count)) return false;
   return user == unmapped && count < UINT32_MAX;
 }

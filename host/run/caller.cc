@@ -84,7 +84,11 @@ struct CallerFunctions {
 
 const void* CallerServices::Find(std::string_view id) const {
   using F = CallerFunctions;
-  static constexpr fbx_caller kCaller{FBX_HEAD(fbx_caller), F::Plugin, F::Options, F::Find, F::Keep};
+  static constexpr fbx_caller kCaller{.head = FBX_HEAD(fbx_caller),
+                                      .plugin = F::Plugin,
+                                      .delegate_options = F::Options,
+                                      .find = F::Find,
+                                      .keep = F::Keep};
   static constexpr fbx_resources kResources{FBX_HEAD(fbx_resources), F::Acquire};
   if (id == FBX_EXT_FORWARD) return &ForwardApi();
   if (phases_ > 0 && id == FBX_EXT_CALLER) return &kCaller;

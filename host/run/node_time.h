@@ -12,7 +12,10 @@ namespace fusebox {
 struct SpanTime {
   std::string name;
   uint32_t worker = 0;
-  uint64_t count = 0, total_ns = 0, bytes = 0, flops = 0;
+  uint64_t count = 0;
+  uint64_t total_ns = 0;
+  uint64_t bytes = 0;
+  uint64_t flops = 0;
 };
 
 struct NodeTime {
@@ -21,11 +24,13 @@ struct NodeTime {
   size_t nodes = 1;      // of a partition
   std::string op;        // "CONV_2D", the name of a custom op, "PARTITION"
   std::string name;      // in the model; may be empty
-  std::string who;       // as in Placement: plugin id, "xnnpack (partition 0)", "host", "body"; the last one
-  uint64_t runs = 0, total_ns = 0;  // calls, loops and bodies include the nodes that they run
+  std::string runner;    // as in Placement: plugin id, "xnnpack (partition 0)", "host", "body"; the last one
+  uint64_t runs = 0;
+  uint64_t total_ns = 0;  // calls, loops and bodies include the nodes that they run
   // Amounts of one run, with its last shapes: bytes of operands and results; arithmetic operations
   // (ArithmeticOps), if the types of the model tell, else 0.
-  uint64_t bytes = 0, flops = 0;
+  uint64_t bytes = 0;
+  uint64_t flops = 0;
   std::vector<SpanTime> spans;
 };
 

@@ -7,7 +7,8 @@
 namespace fusebox {
 
 struct Placement {
-  std::string function, node, op, who, why;  // who: "fusebox.cpu", "xnnpack (partition 0)", "host", "body"
+  std::string function, node, op, runner,
+      why;  // runner: "fusebox.cpu", "xnnpack (partition 0)", "host", "body"
 };
 
 }  // namespace fusebox

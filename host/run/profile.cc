@@ -68,7 +68,8 @@ namespace {
 struct TracedLoop {
   struct alignas(64) Worker {  // written by its thread only
     uint32_t thread = 0;       // 0: it ran no chunk
-    uint64_t start_ns = 0, end_ns = 0;
+    uint64_t start_ns = 0;
+    uint64_t end_ns = 0;
   };
   void (*task)(void*, size_t, size_t, uint32_t) noexcept;
   void* context;
@@ -123,7 +124,8 @@ void Frame::DescribeTraced(const plan::Step& step, Profile::Record& record) {
   const NodeTime row = TimeOf(step.node);
   Trace::Kind kind{row.op, "node", {{"name", row.name}, {"function", row.function}, {"node", row.node}}};
   if (row.nodes > 1) kind.args.emplace_back("nodes", row.nodes);
-  std::vector<std::string> names, types;
+  std::vector<std::string> names;
+  std::vector<std::string> types;
   for (const ValueId id : function_.nodes[step.node]->results) {
     if (id == kNoValue) continue;
     names.push_back(function_.value(id).name);
@@ -131,7 +133,7 @@ void Frame::DescribeTraced(const plan::Step& step, Profile::Record& record) {
   }
   kind.args.emplace_back("outputs", std::move(names));
   kind.args.emplace_back("types", std::move(types));
-  kind.args.emplace_back("run by", row.who);
+  kind.args.emplace_back("run by", row.runner);
   record.traced = runner_.profile_->trace()->Describe(kind);
 }
 
@@ -153,7 +155,7 @@ NodeTime Frame::TimeOf(size_t index) {
   row.spans = record.spans;
   row.bytes = BytesOf(index);
   row.flops = ArithmeticOps(function_, node).value_or(0);
-  row.who = unit.kernel ? unit.kernel.plugin->id() : unit.runs_body ? "body" : "host";
+  row.runner = unit.kernel ? unit.kernel.plugin->id() : unit.runs_body ? "body" : "host";
   row.op = node.is(Op::kCustom) ? std::string_view(node.name) : Name(node.op);
   if (unit.part >= 0) {
     const delegate::Part& part = runner_.delegates_.part(static_cast<size_t>(unit.part));
@@ -162,7 +164,7 @@ NodeTime Frame::TimeOf(size_t index) {
     row.flops = 0;
     for (const auto& inner : part.function->nodes)
       row.flops += ArithmeticOps(*part.function, *inner).value_or(0);
-    if (record.delegated) row.who = ToString(part);
+    if (record.delegated) row.runner = ToString(part);
   } else if (code_.origin != nullptr) {
     row.node = code_.origin->nodes[index];
   }

@@ -18,7 +18,8 @@ class Profile {
  public:
   // Times of one node.
   struct Record {
-    uint64_t runs = 0, total_ns = 0;
+    uint64_t runs = 0;
+    uint64_t total_ns = 0;
     bool delegated = false;  // the last run
     Trace::KindId traced = 0;
     std::vector<SpanTime> spans;

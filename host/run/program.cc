@@ -64,11 +64,14 @@ Placement Program::PlacementOf(const plan::Code& code, size_t index, const Funct
                                size_t number) const {
   const Node& node = *function.nodes[number];
   const plan::Unit& unit = code.units[index];
-  Placement row{function.name, Describe(node, number),
-                std::string(node.is(Op::kCustom) ? std::string_view(node.name) : Name(node.op)), "host", ""};
-  if (unit.kernel) row.who = unit.only_infers ? std::string_view("nobody") : unit.kernel.plugin->id();
+  Placement row{.function = function.name,
+                .node = Describe(node, number),
+                .op = std::string(node.is(Op::kCustom) ? std::string_view(node.name) : Name(node.op)),
+                .runner = "host",
+                .why = ""};
+  if (unit.kernel) row.runner = unit.only_infers ? std::string_view("nobody") : unit.kernel.plugin->id();
   if (unit.runs_body) {
-    row.who = "body";
+    row.runner = "body";
     row.why = fmt::format("runs function {}", node.body);
   }
   if (node.fused != nullptr) {
@@ -100,7 +103,7 @@ void Program::AddPlacements(const plan::Code& code, const delegate::Session* ses
       const size_t node = body.origin->nodes[k];
       placed[node] = PlacementOf(body, k, *offered.function, node);
       if (session == nullptr || session->why(part).empty()) {
-        placed[node].who = ToString(*parts_[part]);
+        placed[node].runner = ToString(*parts_[part]);
       } else {
         placed[node].why += (placed[node].why.empty() ? "" : "; ") + session->why(part);
       }

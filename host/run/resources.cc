@@ -75,7 +75,7 @@ int64_t Resources::TableHandle(int64_t table_id, DType key, DType value) {
   for (size_t i = 0; i < tables_.size(); ++i) {
     if (tables_[i].id == table_id) return kFirstTable + static_cast<int64_t>(i);
   }
-  tables_.push_back({table_id, key, value, false, {}, {}});
+  tables_.push_back({.id = table_id, .key = key, .value = value, .imported = false});
   return kFirstTable + static_cast<int64_t>(tables_.size()) - 1;
 }
 

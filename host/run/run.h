@@ -288,7 +288,8 @@ struct RunnerOptions {
   int threads = 1;
   ProgressListener progress = {};
   size_t memory_limit = 0;  // bytes; 0: MemoryBudget::DefaultLimit
-  bool keep_values = false, profile = false;
+  bool keep_values = false;
+  bool profile = false;
   Observer* observer = nullptr;  // outlives the runner; null: none
 };
 

@@ -37,7 +37,12 @@ Runner::Runner(const Program& program, std::shared_ptr<ThreadPool> pool, const R
                 {meter_.has_listener() ? &meter_ : nullptr, profile_.get(), &cancelled_}, &memory_, this),
       calls_(services_),
       delegates_(program.module(), program.parts(), calls_),
-      context_{calls_, threads_.count(), &delegates_, this, keep_values_, &inside_},
+      context_{.calls = calls_,
+               .threads = threads_.count(),
+               .delegates = &delegates_,
+               .loops = this,
+               .keep_values = keep_values_,
+               .inside = &inside_},
       resources_(program.module()) {}
 
 Runner::~Runner() = default;

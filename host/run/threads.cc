@@ -65,7 +65,12 @@ void Threads::ParallelFor(size_t n, size_t grain, void (*task)(void*, size_t, si
   constexpr size_t kMostChunks = Workers::kMostChunks;
   grain = std::max({grain, size_t{1}, (n + kMostChunks - 1) / kMostChunks});
   if (n <= grain || inside_task || pool_->threads() == 1) return task(context, 0, n, 0);
-  Loop loop{task, context, n, grain, current_call, cancelled_};
+  Loop loop{.task = task,
+            .context = context,
+            .n = n,
+            .grain = grain,
+            .call = current_call,
+            .cancelled = cancelled_};
   pool_->Run(static_cast<uint32_t>((n + grain - 1) / grain), RunChunk, &loop);
 }
 

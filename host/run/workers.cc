@@ -17,7 +17,8 @@ using std::chrono::microseconds;
 // How long a worker spins for the next loop: longer than what lies between the steps of a recurrent layer.
 constexpr auto kWorkerSpin = microseconds(30);
 // The caller spins for an eighth of the time that its chunks took, within these limits.
-constexpr auto kLeastCallerSpin = microseconds(5), kMostCallerSpin = microseconds(100);
+constexpr auto kLeastCallerSpin = microseconds(5);
+constexpr auto kMostCallerSpin = microseconds(100);
 // Threads are woken (or started) once for this much time in loops: the call takes up to a tenth of it.
 constexpr auto kWakePrice = microseconds(50);
 

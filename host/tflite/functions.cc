@@ -108,7 +108,8 @@ Result<WrittenFunction> WriteFunction(Context& context, const Function& function
   WrittenFunction written{{}, numbers.of(function.inputs), numbers.of(function.outputs)};
   flatbuffers::FlatBufferBuilder& out = context.out;
   const auto tensor_list = out.CreateVector(tensors);
-  const auto inputs = out.CreateVector(written.inputs), outputs = out.CreateVector(written.outputs);
+  const auto inputs = out.CreateVector(written.inputs);
+  const auto outputs = out.CreateVector(written.outputs);
   const auto operator_list = out.CreateVector(operators);
   written.offset = format::CreateSubGraph(out, tensor_list, inputs, outputs, operator_list,
                                           out.CreateString(function.name));

@@ -218,7 +218,8 @@ Attrs TableAttrs(const Node& node) {
 
 struct Options {
   Offset<void> offset;
-  uint8_t first = 0, second = 0;
+  uint8_t first = 0;
+  uint8_t second = 0;
 };
 
 Result<Options> WriteBuiltinOptions(Context& context, const Node& node) {

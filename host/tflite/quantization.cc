@@ -148,8 +148,9 @@ Offset<format::QuantizationParameters> WriteQuant(Context& context, const Quant*
   if (custom != nullptr) details = format::CustomQuantization::Pack(out, custom).Union();
   const Quant none;
   const Quant& q = quant == nullptr ? none : *quant;
-  const auto min = ListOrNone<float>(out, q.min), max = ListOrNone<float>(out, q.max),
-             scale = ListOrNone<float>(out, q.scales);
+  const auto min = ListOrNone<float>(out, q.min);
+  const auto max = ListOrNone<float>(out, q.max);
+  const auto scale = ListOrNone<float>(out, q.scales);
   const auto zero_points = q.zero_points.empty() ? 0 : context.zero_points.Add(out, q.zero_points);
   const auto kind =
       custom == nullptr ? format::QuantizationDetails_NONE : format::QuantizationDetails_CustomQuantization;

@@ -10,7 +10,8 @@ namespace {
 constexpr size_t kMostLevels = 16;
 // Limit of all bytes that a file unpacks to, per byte of the file, beyond kAlways bytes; a file that exceeds
 // it is no model.
-constexpr size_t kMostGrowth = 1024, kAlways = size_t{1} << 20;
+constexpr size_t kMostGrowth = 1024;
+constexpr size_t kAlways = size_t{1} << 20;
 
 template <class Vector>
 std::vector<int64_t> NumbersAs(const void* table) {
@@ -55,7 +56,8 @@ class Tree {
  private:
   // Which dimension a level is of, and how large the blocks are.
   Status Order() {
-    const size_t rank = dims_.size(), blocks = SizeOf(source_.block_map());
+    const size_t rank = dims_.size();
+    const size_t blocks = SizeOf(source_.block_map());
     const size_t count = SizeOf(source_.traversal_order());
     if (count != rank + blocks || count != SizeOf(source_.dim_metadata()) || count > kMostLevels)
       return Invalid("has " + std::to_string(count) + " levels for " + std::to_string(rank) +
@@ -135,7 +137,8 @@ class Tree {
     const auto at = static_cast<size_t>(parent);
     if (at + 1 >= level.segments.size())
       return Invalid("level " + std::to_string(l) + " has no segment " + std::to_string(parent));
-    const int64_t begin = level.segments[at], end = level.segments[at + 1];
+    const int64_t begin = level.segments[at];
+    const int64_t end = level.segments[at + 1];
     if (begin < 0 || begin > end || end > static_cast<int64_t>(level.indices.size()))
       return Invalid("level " + std::to_string(l) + ": segment " + std::to_string(parent) + " goes from " +
                      std::to_string(begin) + " to " + std::to_string(end) + " of " +
@@ -165,7 +168,8 @@ Result<Buffer> Unpack(const File& file, const format::SparsityParameters& source
                    std::to_string(file.bytes.size()));
   Tree tree(source, type);
   FUSEBOX_TRY(tree.Read());
-  const size_t element = BitsOf(type.dtype) / 8, count = stored.size() / element;
+  const size_t element = BitsOf(type.dtype) / 8;
+  const size_t count = stored.size() / element;
   size_t next = 0;
   Status status;
   Buffer dense = Buffer::Make(*bytes, [&](std::span<std::byte> to) {

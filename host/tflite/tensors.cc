@@ -83,7 +83,8 @@ class TensorWriter {
     const std::optional<int> type = TensorTypeOf(value.type.dtype);
     if (!type)
       return Unsupported("element type " + std::string(Name(value.type.dtype)) + " is not in the format");
-    std::vector<int32_t> shape, signature;
+    std::vector<int32_t> shape;
+    std::vector<int32_t> signature;
     FUSEBOX_TRY(Dims(value.type.shape, shape, signature));
     // An output's buffer is handed out, so no other tensor may read it.
     const uint32_t buffer = value.is_const() ? context_.buffers.Add(value.data, !outputs_.contains(id)) : 0;
@@ -169,7 +170,8 @@ TensorNumbers::TensorNumbers(const Function& function)
     size_t result = proper;
     for (const int i : StateOperands(node->op)) {
       if (static_cast<size_t>(i) >= node->operands.size()) continue;
-      const ValueId operand = node->operands[static_cast<size_t>(i)], state = node->results[result++];
+      const ValueId operand = node->operands[static_cast<size_t>(i)];
+      const ValueId state = node->results[result++];
       if (operand == kNoValue || state == kNoValue) continue;
       const int32_t number = of(operand);
       numbers_[static_cast<size_t>(state)] = number;

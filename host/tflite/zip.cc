@@ -8,8 +8,11 @@
 namespace fusebox::tflite {
 namespace {
 
-constexpr size_t kEndSize = 22, kEntrySize = 46;
-constexpr uint32_t kEndMark = 0x06054b50, kEntryMark = 0x02014b50, kFileMark = 0x04034b50;
+constexpr size_t kEndSize = 22;
+constexpr size_t kEntrySize = 46;
+constexpr uint32_t kEndMark = 0x06054b50;
+constexpr uint32_t kEntryMark = 0x02014b50;
+constexpr uint32_t kFileMark = 0x04034b50;
 
 template <class T>
 T At(std::span<const std::byte> bytes, size_t at) {
@@ -44,7 +47,8 @@ Buffer ReadAppendedZip(const Buffer& file, size_t from) {
   const std::span<const std::byte> bytes = file.bytes();
   const size_t end = FindEnd(bytes, from);
   if (end == bytes.size()) return {};
-  const size_t count = At<uint16_t>(bytes, end + 10), size = At<uint32_t>(bytes, end + 12);
+  const size_t count = At<uint16_t>(bytes, end + 10);
+  const size_t size = At<uint32_t>(bytes, end + 12);
   const auto stated = static_cast<int64_t>(At<uint32_t>(bytes, end + 16));
   if (size > end || count == 0) return {};
   const size_t directory = end - size;

@@ -62,7 +62,8 @@ Tensor Convert(const Tensor& from, DType dtype) {
 // A stored integer of `bits` bits; `zero` stands for the real 0.
 int64_t DrawStored(ValueClass c, std::mt19937_64& random, bool is_hot, int bits, bool is_signed,
                    int64_t zero) {
-  const int64_t low = is_signed ? -(int64_t{1} << (bits - 1)) : 0, high = low + (int64_t{1} << bits) - 1;
+  const int64_t low = is_signed ? -(int64_t{1} << (bits - 1)) : 0;
+  const int64_t high = low + (int64_t{1} << bits) - 1;
   const auto from = [&](int64_t a, int64_t b) {
     return a + static_cast<int64_t>(random() % static_cast<uint64_t>(b - a + 1));
   };

@@ -64,10 +64,13 @@ void CompareResult(size_t result, const Tensor& fused, const Tensor& truth, cons
                 ToString(truth.type.shape);
     return;
   }
-  const auto is = ToDoubles(fused), should = ToDoubles(truth), plain = ToDoubles(body);
+  const auto is = ToDoubles(fused);
+  const auto should = ToDoubles(truth);
+  const auto plain = ToDoubles(body);
   if (quantized) bound = {std::max(bound.atol, 1.0), 0};
   double sum = 0;
-  const double own = OwnError(plain, should), scale = quantized ? 1 : ScaleOf(should);
+  const double own = OwnError(plain, should);
+  const double scale = quantized ? 1 : ScaleOf(should);
   for (size_t i = 0; i < is.size() && i < should.size() && i < plain.size(); ++i) {
     if (!(std::isfinite(plain[i]) && std::isfinite(should[i])) && !Same(plain[i], should[i])) continue;
     const double error = Distance(is[i], should[i]);

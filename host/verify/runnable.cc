@@ -20,10 +20,10 @@ Result<Runnable> Runnable::Make(std::unique_ptr<Module> module, const std::share
 
 Result<std::vector<Tensor>> Runnable::Run(std::span<const Tensor> inputs) {
   runner->Reset();
-  return Again(inputs);
+  return RunAgain(inputs);
 }
 
-Result<std::vector<Tensor>> Runnable::Again(std::span<const Tensor> inputs) {
+Result<std::vector<Tensor>> Runnable::RunAgain(std::span<const Tensor> inputs) {
   return runner->Run(module->functions[0]->name, inputs);
 }
 

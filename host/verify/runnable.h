@@ -21,8 +21,8 @@ struct Runnable {
   std::unique_ptr<run::Runner> runner;
 
   static Result<Runnable> Make(std::unique_ptr<Module> module, const std::shared_ptr<Registry>& registry);
-  Result<std::vector<Tensor>> Run(std::span<const Tensor> inputs);    // from a reset
-  Result<std::vector<Tensor>> Again(std::span<const Tensor> inputs);  // with the state of the last run
+  Result<std::vector<Tensor>> Run(std::span<const Tensor> inputs);       // from a reset
+  Result<std::vector<Tensor>> RunAgain(std::span<const Tensor> inputs);  // with the state of the last run
 };
 
 // Copies the function into a new module, with the site's constants bound. Operands that are absent at the

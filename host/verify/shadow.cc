@@ -16,7 +16,8 @@
 namespace fusebox::verify {
 namespace {
 
-constexpr double kOfValue = 1e-3, kOfLargest = 1e-4;
+constexpr double kOfValue = 1e-3;
+constexpr double kOfLargest = 1e-4;
 
 Tensor CopyOf(const fbx_tensor& tensor) {
   return {TypeOf(tensor), Buffer::Copy({static_cast<const std::byte*>(tensor.data), tensor.bytes})};

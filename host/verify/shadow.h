@@ -15,7 +15,9 @@ namespace fusebox::verify {
 // The comparisons of one fused op so far.
 struct ShadowRow {
   std::string function, node, op, plugin;
-  int64_t calls = 0, compared = 0, drifted = 0;
+  int64_t calls = 0;
+  int64_t compared = 0;
+  int64_t drifted = 0;
   double worst = 0;   // largest error; relative to the result's largest value if that is above 1
   std::string where;  // the first drift: "result 0 [0,2]: 0.25, expected 0.5"
   std::string why;    // set: not compared, for this reason

@@ -17,7 +17,7 @@ nlohmann::ordered_json ToJson(const std::vector<ShadowRow>& shadows) {
                     {"drifted", row.drifted},
                     {"worst", row.worst},
                     {"where", row.where},
-                    {"why", row.why}});
+                    {"reason", row.why}});
   return rows;
 }
 

@@ -76,7 +76,8 @@ class Rounding {
                     std::vector<Slack>& out) {
     for (size_t r = 0; r < out.size() && r < moved.size(); ++r) {
       if (moved[r].type.shape != truth[r].type.shape) continue;
-      const auto is = ToDoubles(moved[r]), was = ToDoubles(truth[r]);
+      const auto is = ToDoubles(moved[r]);
+      const auto was = ToDoubles(truth[r]);
       for (size_t i = 0; i < out[r].size(); ++i)
         if (const double d = std::fabs(is[i] - was[i]); std::isfinite(d)) out[r][i] = std::max(out[r][i], d);
     }
@@ -160,17 +161,21 @@ class Comparison {
     }
     std::vector<Tensor> exact_inputs;
     for (const Tensor& t : inputs) exact_inputs.push_back(ToF64(t));
-    if (truth && Late()) truth = nullptr, verdict.truth = "f32";
+    if (truth && Late()) {
+      truth = nullptr;
+      verdict.truth = "f32";
+    }
     Result<std::vector<Tensor>> exact = truth ? truth->Run(exact_inputs) : plain;
     if (!exact) {  // an op without f64 kernel, reached only now
       verdict.truth = "f32";
       exact = plain;
     }
     // A stateless body returns the same for every call.
-    Result<std::vector<Tensor>> next = plain, next_exact = exact;
+    Result<std::vector<Tensor>> next = plain;
+    Result<std::vector<Tensor>> next_exact = exact;
     if (stateful_ && !random_) {
-      next = next_exact = body.Again(inputs);
-      if (truth && verdict.truth == "f64") next_exact = truth->Again(exact_inputs);
+      next = next_exact = body.RunAgain(inputs);
+      if (truth && verdict.truth == "f64") next_exact = truth->RunAgain(exact_inputs);
     }
     Result<std::vector<Tensor>> is;
     const auto compare = [&](const std::vector<Slack>& slack) {
@@ -178,7 +183,7 @@ class Comparison {
       is = fused.Run(inputs);
       CompareAll(is, *exact, *plain, slack, fused, out);
       if (is && out.passed && !random_ && next && next_exact && !Late()) {
-        CompareAll(is = fused.Again(inputs), *next_exact, *next, slack, fused, out);
+        CompareAll(is = fused.RunAgain(inputs), *next_exact, *next, slack, fused, out);
         if (!out.passed) out.where = "in a second call, " + out.where;
       }
       return out;
@@ -226,7 +231,8 @@ class Comparison {
       verdict.why = skipped_.empty() ? "nothing to compare" : skipped_;
       return;
     }
-    const Case *worst = nullptr, *excused = &verdict.cases[0];
+    const Case* worst = nullptr;
+    const Case* excused = &verdict.cases[0];
     for (const Case& c : verdict.cases) {
       if (!c.passed && (!worst || c.worst > worst->worst)) worst = &c;
       // Extreme values make f32 inexact in many bodies; the other classes tell.
@@ -250,15 +256,20 @@ class Comparison {
   Rounding rounding_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::string skipped_;
-  bool random_ = false, stateful_ = false;  // the body
+  bool random_ = false;    // the body
+  bool stateful_ = false;  // the body
 };
 
 }  // namespace
 
 std::string Verdict::Summary() const {
   if (outcome == Outcome::kNotVerified) return (unprovable ? "cannot be verified: " : "not verified: ") + why;
-  double worst = 0, steps = -1;
-  for (const Case& c : cases) worst = std::max(worst, c.worst), steps = std::max(steps, c.steps);
+  double worst = 0;
+  double steps = -1;
+  for (const Case& c : cases) {
+    worst = std::max(worst, c.worst);
+    steps = std::max(steps, c.steps);
+  }
   std::string how = "(" + truth + ", " + std::to_string(cases.size()) + " cases, worst " + Short(worst);
   if (steps >= 0)
     how += steps == 0 ? ", quantized results bit for bit"

@@ -21,9 +21,11 @@ namespace fusebox::verify {
 struct Options {
   bool all = false;  // every value class; else only normal and zero
   uint64_t seed = 1;
-  double atol = 1e-6, rtol = 1e-5;  // if the rule declares none
-  double seconds = 0;               // after this time, no f64 run and no further case begins; 0: no limit
-  int64_t unknown_dim = 3;          // size of unknown dimensions
+  // Tolerances if the rule declares none.
+  double atol = 1e-6;
+  double rtol = 1e-5;
+  double seconds = 0;       // after this time, no f64 run and no further case begins; 0: no limit
+  int64_t unknown_dim = 3;  // size of unknown dimensions
   // of operands, if more is known than in the replacement; unranked: not
   std::vector<Shape> shapes = {};
 };

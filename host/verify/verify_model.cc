@@ -61,11 +61,10 @@ Result<std::vector<Row>> VerifyModel(const Module& module, std::shared_ptr<Regis
   for (const auto& f : module.functions) {
     for (const auto& node : f->nodes) {
       if (!node->fused) continue;
-      Row row{f->name,
-              Describe(*f, *node),
-              node->is(Op::kCustom) ? node->name : std::string(Name(node->op)),
-              node->fused->plugin,
-              {}};
+      Row row{.function = f->name,
+              .node = Describe(*f, *node),
+              .op = node->is(Op::kCustom) ? node->name : std::string(Name(node->op)),
+              .plugin = node->fused->plugin};
       const Function* body = node->body.empty() ? nullptr : module.Find(node->body);
       row.verdict.why = WhyNot(*f, *node, body);
       if (!row.verdict.why.empty()) {

@@ -52,8 +52,10 @@ class Builder {
   struct Function {
     Names inputs;
     std::set<std::string> names;
-    int values = 0, results = 0;
-    bool implements = false, complete = false;
+    int values = 0;
+    int results = 0;
+    bool implements = false;
+    bool complete = false;
   };
   const Function& function(int id) const { return functions_[static_cast<size_t>(id)]; }
 

@@ -32,10 +32,22 @@ Status SetFromMap(const Attrs& map, tf::AttrValue& proto) {
 
 struct SetProto {
   tf::AttrValue& proto;
-  Status operator()(bool v) const { return proto.set_b(v), Status(); }
-  Status operator()(int64_t v) const { return proto.set_i(v), Status(); }
-  Status operator()(double v) const { return proto.set_f(static_cast<float>(v)), Status(); }
-  Status operator()(const std::string& v) const { return proto.set_s(v), Status(); }
+  Status operator()(bool v) const {
+    proto.set_b(v);
+    return {};
+  }
+  Status operator()(int64_t v) const {
+    proto.set_i(v);
+    return {};
+  }
+  Status operator()(double v) const {
+    proto.set_f(static_cast<float>(v));
+    return {};
+  }
+  Status operator()(const std::string& v) const {
+    proto.set_s(v);
+    return {};
+  }
   Status operator()(const std::vector<int64_t>& list) const {
     proto.mutable_list();
     for (const int64_t v : list) proto.mutable_list()->add_i(v);
@@ -70,20 +82,20 @@ Status CheckArgument(const tf::OpDef::Arg& arg, std::span<const Ref> inputs, Typ
   return {};
 }
 
-bool TakesMany(const tf::OpDef::Arg& arg) {
+bool SupportsMany(const tf::OpDef::Arg& arg) {
   return !arg.number_attr().empty() || !arg.type_list_attr().empty();
 }
 
 // As GraphBuilder::Ops distributes them: an argument with many inputs receives what the others leave.
 Status CheckInputs(const tf::OpDef& op, std::span<const Ref> inputs, Types& types) {
-  const auto many = std::ranges::count_if(op.input_arg(), TakesMany);
+  const auto many = std::ranges::count_if(op.input_arg(), SupportsMany);
   const size_t least = static_cast<size_t>(op.input_arg_size());
   if (inputs.size() < least || (many == 0 && inputs.size() > least))
     return Invalid("has " + std::to_string(inputs.size()) + " inputs, expected " +
                    (many == 0 ? "" : "at least ") + std::to_string(least));
   size_t next = 0;
   for (const tf::OpDef::Arg& arg : op.input_arg()) {
-    const size_t count = TakesMany(arg) ? inputs.size() - least + 1 : 1;
+    const size_t count = SupportsMany(arg) ? inputs.size() - least + 1 : 1;
     FUSEBOX_TRY(CheckArgument(arg, inputs.subspan(next, count), types));
     next += count;
   }

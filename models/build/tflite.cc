@@ -60,8 +60,8 @@ class Tflite : public Builder {
       return Unsupported("in a .tflite model, only functions that implement a composite can be called");
     const ValueIds operands = Values(function, inputs);
     for (size_t i = 0; i < operands.size(); ++i) {
-      const Type &is = graph(function).value(operands[i]).type,
-                 &wanted = graph(callee).value(graph(callee).inputs[i]).type;
+      const Type& is = graph(function).value(operands[i]).type;
+      const Type& wanted = graph(callee).value(graph(callee).inputs[i]).type;
       if (!Compatible(is, wanted))
         return Invalid("value " + std::to_string(i) + " is " + ToString(is) + ", expected " +
                        ToString(wanted));

@@ -7,7 +7,8 @@
 namespace fusebox::embedding {
 namespace {
 
-constexpr uint32_t kTable = 0, kIds = 1;
+constexpr uint32_t kTable = 0;
+constexpr uint32_t kIds = 1;
 
 bool IsInteger(fbx_dtype type) { return type == FBX_I32 || type == FBX_I64; }
 
@@ -17,7 +18,8 @@ std::string Subject(uint32_t operand) { return operand == kTable ? "operand 0 (t
 bool HasFlatRows(const Site& site) { return site.in(kTable).rank() == 2 || site.out(0).rank() == 2; }
 
 void RequireResult(const Site& site, int64_t width) {
-  const Tensor table = site.in(kTable), rows = site.out(0);
+  const Tensor table = site.in(kTable);
+  const Tensor rows = site.out(0);
   const std::string subject = "result 0";
   if (rows.rank() == 2 && table.rank() > 2) {
     const bool flat = rows.dim(1) == width || (rows.dim(0) >= 0 && rows.dim(0) == site.in(kIds).dim(0));
@@ -34,7 +36,8 @@ void RequireResult(const Site& site, int64_t width) {
 
 void LookupRule::match(const Site& site) {
   site.arity(2, 1);
-  const Tensor table = site.in(kTable), ids = site.in(kIds);
+  const Tensor table = site.in(kTable);
+  const Tensor ids = site.in(kIds);
   site.require(!(IsInteger(table.dtype()) && ids.present() && !IsInteger(ids.dtype())), "ARITY",
                "is the ids; the table must be operand 0", Subject(kTable));
   site.require(table.present() && table.dtype() == FBX_F32, "DTYPE",
@@ -60,7 +63,8 @@ void LookupRule::match(const Site& site) {
 
 void LookupRule::rewrite(const Site& site, Build& build) {
   const Tensor table = site.in(kTable);
-  const Value rows = build.in(kTable), ids = build.in(kIds);
+  const Value rows = build.in(kTable);
+  const Value ids = build.in(kIds);
   if (table.rank() == 2) return build.result(0, build.builtin("EMBEDDING_LOOKUP", {ids, rows})[0]);
   // Rows of several dimensions are flattened for the lookup.
   int64_t width = 1;

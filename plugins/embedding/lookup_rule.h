@@ -14,7 +14,8 @@ namespace fusebox::embedding {
 using namespace sdk;
 
 struct LookupRule {
-  static constexpr std::string_view id = "fusebox.embedding_lookup", implements = "embedding_lookup";
+  static constexpr std::string_view id = "fusebox.embedding_lookup";
+  static constexpr std::string_view implements = "embedding_lookup";
   static void match(const Site&);
   static void rewrite(const Site&, Build&);
 };

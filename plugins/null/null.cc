@@ -14,7 +14,8 @@ using namespace fusebox::sdk;
 // other ops.
 struct Rule {
   // `id` starts with the plugin's namespace. `implements` is the composite's name, or a prefix ending in '*'.
-  static constexpr std::string_view id = "fusebox.null.any", implements = "fusebox.null";
+  static constexpr std::string_view id = "fusebox.null.any";
+  static constexpr std::string_view implements = "fusebox.null";
 
   // Checks types, constants and attributes of a site without changing it; may be called many times. A
   // rejection needs a reason, which `convert --explain` prints.
@@ -72,9 +73,10 @@ class Kernel {
 struct Delegate {
   static constexpr std::string_view delegate = "fusebox.null";
 
-  // Once per model, with the user's options for this delegate (`fusebox run --delegate 'fusebox.null:{"why":
+  // Once per model, with the user's options for this delegate (`fusebox run --delegate
+  // 'fusebox.null:{"reason":
   // "..."}'`).
-  explicit Delegate(const Attrs& options) : why(options.s("why")) {}
+  explicit Delegate(const Attrs& options) : why(options.s("reason")) {}
 
   // Throws Reject if the delegate cannot run the node; `run --explain` prints the reason.
   void supports(const Graph&, const GraphNode& n) const {

@@ -40,8 +40,10 @@ void AudioSpectrogram::infer(const Node& n, Infer& out) {
   RequireArity(n, 1, 1);
   const Tensor in = n.in(0);
   if (in.rank() >= 0 && in.rank() != 2) Fail("has rank " + std::to_string(in.rank()) + ", expected 2", 0);
-  const int64_t window = n.attrs().i64("window_size"), stride = n.attrs().i64("stride");
-  const int64_t samples = in.rank() < 0 ? -1 : in.dim(0), bins = FftLengthOf(window) / 2 + 1;
+  const int64_t window = n.attrs().i64("window_size");
+  const int64_t stride = n.attrs().i64("stride");
+  const int64_t samples = in.rank() < 0 ? -1 : in.dim(0);
+  const int64_t bins = FftLengthOf(window) / 2 + 1;
   const int64_t frames = samples < 0 ? -1 : samples < window ? 0 : 1 + (samples - window) / stride;
   out.set(0, FBX_F32, {in.rank() < 0 ? -1 : in.dim(1), frames, bins});
 }
@@ -63,7 +65,9 @@ AudioSpectrogram::State AudioSpectrogram::prepare(const Node&, Plan& plan) const
 }
 
 void AudioSpectrogram::invoke(const Node& n, const State& state) const {
-  const int64_t channels = n.out(0).dim(0), frames = n.out(0).dim(1), bins = n.out(0).dim(2);
+  const int64_t channels = n.out(0).dim(0);
+  const int64_t frames = n.out(0).dim(1);
+  const int64_t bins = n.out(0).dim(2);
   auto* const samples = n.scratch<double>(state.samples);
   auto* const spectrum = n.scratch<Complex<double>>(state.spectrum);
   std::fill_n(samples, fft_.length(), 0.0);
@@ -103,7 +107,8 @@ Mfcc::Mfcc(const Node& n)
       upper_(n.attrs().f64("upper_frequency_limit")),
       filters_(n.attrs().i64("filterbank_channel_count")),
       coefficients_(n.attrs().i64("dct_coefficient_count")) {
-  const double count = static_cast<double>(filters_), norm = std::sqrt(2 / count);
+  const double count = static_cast<double>(filters_);
+  const double norm = std::sqrt(2 / count);
   for (int64_t k = 0; k < coefficients_; ++k)
     for (int64_t i = 0; i < filters_; ++i)
       cosines_.push_back(norm * std::cos(static_cast<double>(k) * (std::numbers::pi / count) *
@@ -116,15 +121,18 @@ Mfcc::State Mfcc::prepare(const Node& n, Plan& plan) const {
 }
 
 void Mfcc::invoke(const Node& n, const State& state) const {
-  const int64_t bins = n.in(0).dim(2), rate = *n.in(1).data<const int32_t>();
+  const int64_t bins = n.in(0).dim(2);
+  const int64_t rate = *n.in(1).data<const int32_t>();
   if (rate <= 0) Fail("a sample rate of " + std::to_string(rate), 1);
   const double bin = 0.5 * static_cast<double>(rate) / static_cast<double>(bins - 1);  // Hz
-  const auto first = static_cast<int64_t>(1.5 + lower_ / bin), last = static_cast<int64_t>(upper_ / bin);
+  const auto first = static_cast<int64_t>(1.5 + lower_ / bin);
+  const auto last = static_cast<int64_t>(upper_ / bin);
   if (last >= bins)
     Fail("a sample rate of " + std::to_string(rate) + " has no frequencies up to upper_frequency_limit", 1);
   auto* const mels = n.scratch<double>(state.mels);
   auto* const energies = n.scratch<double>(state.energies);
-  const double lowest = Mel(lower_), space = (Mel(upper_) - lowest) / static_cast<double>(filters_ + 1);
+  const double lowest = Mel(lower_);
+  const double space = (Mel(upper_) - lowest) / static_cast<double>(filters_ + 1);
   // In distances between the filters' centers: filter i rises from i to i + 1 and falls to i + 2.
   for (int64_t i = first; i <= last; ++i) mels[i] = (Mel(static_cast<double>(i) * bin) - lowest) / space;
   const int64_t frames = n.in(0).count() / bins;

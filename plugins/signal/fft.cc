@@ -93,7 +93,8 @@ RealFft<T>::RealFft(int64_t length, bool inverse) : inverse_(inverse) {
 
 template <class T>
 void RealFft<T>::Transform(Complex<T>* out, const Complex<T>* in, size_t step, size_t count) const {
-  const size_t radix = count % 4 == 0 ? 4 : 2, rest = count / radix;
+  const size_t radix = count % 4 == 0 ? 4 : 2;
+  const size_t rest = count / radix;
   for (size_t k = 0; k < radix; ++k) {
     if (rest == 1) out[k] = in[k * step];
     else Transform(out + k * rest, in + k * step, step * radix, rest);
@@ -104,7 +105,8 @@ void RealFft<T>::Transform(Complex<T>* out, const Complex<T>* in, size_t step, s
 template <class T>
 void RealFft<T>::Radix2(Complex<T>* out, size_t step, size_t count) const {
   for (size_t k = 0; k < count; ++k) {
-    const Complex<T> a = Divided(out[k], 2), b = Divided(out[k + count], 2) * twiddles_[k * step];
+    const Complex<T> a = Divided(out[k], 2);
+    const Complex<T> b = Divided(out[k + count], 2) * twiddles_[k * step];
     out[k + count] = a - b;
     out[k] = a + b;
   }
@@ -118,8 +120,10 @@ void RealFft<T>::Radix4(Complex<T>* out, size_t step, size_t count) const {
       part[i] = Divided(out[k + i * count], 4);
       if (i > 0) part[i] = part[i] * twiddles_[i * k * step];
     }
-    const Complex<T> even = part[0] + part[2], difference = part[0] - part[2];
-    const Complex<T> odd = part[1] + part[3], side = part[1] - part[3];
+    const Complex<T> even = part[0] + part[2];
+    const Complex<T> difference = part[0] - part[2];
+    const Complex<T> odd = part[1] + part[3];
+    const Complex<T> side = part[1] - part[3];
     // side, turned by a quarter
     const Complex<T> turned = inverse_ ? Complex<T>{Fixed<T>::Minus(T(0), side.imaginary), side.real}
                                        : Complex<T>{side.imaginary, Fixed<T>::Minus(T(0), side.real)};
@@ -139,8 +143,10 @@ void RealFft<T>::Forward(const T* in, Complex<T>* work, Complex<T>* out) const {
   out[0] = {F::Plus(first.real, first.imaginary), T(0)};
   out[half] = {F::Minus(first.real, first.imaginary), T(0)};
   for (size_t k = 1; k <= half / 2; ++k) {
-    const Complex<T> a = Divided(work[k], 2), b = Divided(Conjugate(work[half - k]), 2);
-    const Complex<T> sum = a + b, turned = (a - b) * halves_[k - 1];
+    const Complex<T> a = Divided(work[k], 2);
+    const Complex<T> b = Divided(Conjugate(work[half - k]), 2);
+    const Complex<T> sum = a + b;
+    const Complex<T> turned = (a - b) * halves_[k - 1];
     out[k] = {F::HalfOfSum(sum.real, turned.real), F::HalfOfSum(sum.imaginary, turned.imaginary)};
     out[half - k] = {F::HalfOfDifference(sum.real, turned.real),
                      F::HalfOfDifference(turned.imaginary, sum.imaginary)};
@@ -153,8 +159,10 @@ void RealFft<T>::Inverse(const Complex<T>* in, Complex<T>* work, T* out) const {
   const size_t half = twiddles_.size();
   work[0] = Divided<T>({F::Plus(in[0].real, in[half].real), F::Minus(in[0].real, in[half].real)}, 2);
   for (size_t k = 1; k <= half / 2; ++k) {
-    const Complex<T> a = Divided(in[k], 2), b = Divided(Conjugate(in[half - k]), 2);
-    const Complex<T> sum = a + b, turned = (a - b) * halves_[k - 1];
+    const Complex<T> a = Divided(in[k], 2);
+    const Complex<T> b = Divided(Conjugate(in[half - k]), 2);
+    const Complex<T> sum = a + b;
+    const Complex<T> turned = (a - b) * halves_[k - 1];
     work[k] = sum + turned;
     work[half - k] = Conjugate(sum - turned);
   }

@@ -32,11 +32,14 @@ void FilterBank::infer(const Node& n, Infer& out) {
 // outside of the result.
 void FilterBank::invoke(const Node& n) const {
   const auto* const energies = n.in(0).data<const uint32_t>();
-  const int16_t *rising = n.in(1).data<const int16_t>(), *falling = n.in(2).data<const int16_t>();
-  uint64_t sum = 0, next = 0;
+  const int16_t* rising = n.in(1).data<const int16_t>();
+  const int16_t* falling = n.in(2).data<const int16_t>();
+  uint64_t sum = 0;
+  uint64_t next = 0;
   for (int64_t i = 0; i <= n.out(0).count(); ++i) {
-    const int64_t from = n.in(3).data<const int16_t>()[i], weight = n.in(4).data<const int16_t>()[i],
-                  width = n.in(5).data<const int16_t>()[i];
+    const int64_t from = n.in(3).data<const int16_t>()[i];
+    const int64_t weight = n.in(4).data<const int16_t>()[i];
+    const int64_t width = n.in(5).data<const int16_t>()[i];
     if (width > 0 && (from < 0 || from + width > n.in(0).count()))
       Fail("filter " + std::to_string(i) + " is outside of the energies", 3);
     if (width > 0 && (weight < 0 || weight + width > n.in(1).count()))
@@ -89,13 +92,15 @@ void SpectralSubtraction::reset(State& noise) { std::ranges::fill(noise, 0); }
 
 void SpectralSubtraction::invoke(const Node& n, State& noise) const {
   const auto option = [&](std::string_view key) { return static_cast<uint32_t>(n.attrs().i64(key)); };
-  const uint32_t shift = option("smoothing_bits"), bits = option("spectral_subtraction_bits"),
-                 remaining = option("min_signal_remaining");
+  const uint32_t shift = option("smoothing_bits");
+  const uint32_t bits = option("spectral_subtraction_bits");
+  const uint32_t remaining = option("min_signal_remaining");
   const uint64_t now[2] = {option("smoothing"), option("alternate_smoothing")};  // for even and odd channels
   const uint64_t before[2] = {option("one_minus_smoothing"), option("alternate_one_minus_smoothing")};
   const bool clamping = n.attrs().b("clamping", false);
   for (size_t i = 0; i < noise.size(); ++i) {
-    const uint32_t signal = n.in(0).data<const uint32_t>()[i], scaled = signal << shift;
+    const uint32_t signal = n.in(0).data<const uint32_t>()[i];
+    const uint32_t scaled = signal << shift;
     noise[i] = static_cast<uint32_t>((scaled * now[i % 2] + noise[i] * before[i % 2]) >> bits);
     const uint32_t estimate = std::min(noise[i], scaled);
     if (clamping) noise[i] = estimate;

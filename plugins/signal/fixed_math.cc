@@ -7,7 +7,8 @@
 namespace fusebox::signal {
 namespace {
 
-constexpr int kScaleBits = 16, kSegmentBits = 7;  // fractional bits; segments of the table: 2^7
+constexpr int kScaleBits = 16;   // fractional bits
+constexpr int kSegmentBits = 7;  // segments of the table: 2^7
 
 // Returns log2(1 + x) - x at the ends of the segments, with 16 fractional bits.
 const std::array<int32_t, (1 << kSegmentBits) + 1>& Bulge() {
@@ -28,8 +29,8 @@ uint32_t LogOfFraction(uint32_t x, int exponent) {
   if (exponent < kScaleBits) fraction <<= kScaleBits - exponent;
   else fraction >>= exponent - kScaleBits;
   const int32_t segment = fraction >> (kScaleBits - kSegmentBits);
-  const int32_t first = Bulge()[static_cast<size_t>(segment)],
-                second = Bulge()[static_cast<size_t>(segment) + 1];
+  const int32_t first = Bulge()[static_cast<size_t>(segment)];
+  const int32_t second = Bulge()[static_cast<size_t>(segment) + 1];
   const int32_t inside = fraction - (segment << (kScaleBits - kSegmentBits));
   return static_cast<uint32_t>(fraction + first + (((second - first) * inside) >> kScaleBits));
 }
@@ -40,7 +41,8 @@ uint32_t LogOfFraction(uint32_t x, int exponent) {
 uint32_t SquareRoot(uint64_t x) {
   if (x == 0) return 0;
   const uint64_t most = x >> 32 == 0 ? 0xFFFF : 0xFFFFFFFF;
-  uint64_t root = 0, rest = x;
+  uint64_t root = 0;
+  uint64_t rest = x;
   for (uint64_t bit = uint64_t{1} << ((BitsOf(x) - 1) & ~1); bit != 0; bit >>= 2) {
     if (rest >= root + bit) {
       rest -= root + bit;
@@ -53,7 +55,8 @@ uint32_t SquareRoot(uint64_t x) {
 }
 
 uint32_t ScaledLog(uint32_t x, uint32_t scale) {
-  constexpr uint64_t kLn2 = 45426, kHalf = 1 << (kScaleBits - 1);
+  constexpr uint64_t kLn2 = 45426;
+  constexpr uint64_t kHalf = 1 << (kScaleBits - 1);
   const int exponent = BitsOf(x) - 1;
   const uint32_t log2 = (static_cast<uint32_t>(exponent) << kScaleBits) + LogOfFraction(x, exponent);
   const auto log = static_cast<uint32_t>((kLn2 * log2 + kHalf) >> kScaleBits);
@@ -71,7 +74,8 @@ int16_t Gain(uint32_t x, const int16_t* table) {
 }
 
 uint32_t Shrink(uint32_t x) {
-  constexpr int kIn = 12, kOut = 6;
+  constexpr int kIn = 12;
+  constexpr int kOut = 6;
   if (x < (2u << kIn)) return (x * x) >> (2 + 2 * kIn - kOut);
   return (x >> (kIn - kOut)) - (1u << kOut);
 }

@@ -53,7 +53,8 @@ void Window::supports(const Node& n) {
 
 void Window::infer(const Node& n, Infer& out) {
   RequireArity(n, 2, 1);
-  const int64_t size = CountOf(n.in(1)), samples = CountOf(n.in(0));
+  const int64_t size = CountOf(n.in(1));
+  const int64_t samples = CountOf(n.in(0));
   if (size == 0 || (size > 0 && samples >= 0 && samples % size != 0))
     Fail("has " + std::to_string(size) + " weights for " + std::to_string(samples) + " samples", 1);
   LastDim(n, 0);
@@ -62,7 +63,8 @@ void Window::infer(const Node& n, Infer& out) {
 
 void Window::invoke(const Node& n) const {
   const auto shift = static_cast<int>(n.attrs().i64("shift"));
-  const int16_t *in = n.in(0).data<const int16_t>(), *weights = n.in(1).data<const int16_t>();
+  const int16_t* in = n.in(0).data<const int16_t>();
+  const int16_t* weights = n.in(1).data<const int16_t>();
   const int64_t size = n.in(1).count();
   for (int64_t i = 0; i < n.in(0).count(); ++i)
     n.out(0).data<int16_t>()[i] = common::Saturate<int16_t>((int32_t{in[i]} * weights[i % size]) >> shift);
@@ -93,7 +95,8 @@ void Rfft::supports(const Node& n) {
 
 void Rfft::infer(const Node& n, Infer& out) {
   RequireArity(n, 1, 1);
-  const int64_t length = n.attrs().i64("fft_length"), samples = LastDim(n, 0);
+  const int64_t length = n.attrs().i64("fft_length");
+  const int64_t samples = LastDim(n, 0);
   if (samples == 0 || samples > length)
     Fail(std::to_string(samples) + " samples for a transform of " + std::to_string(length), 0);
   SetDims(n, out, 0, n.in(0).dtype(), 1, {length + 2});
@@ -105,7 +108,8 @@ FftScratch Rfft::prepare(const Node&, Plan& plan) const { return ScratchFor(fft_
 void Rfft::invoke(const Node& n, const FftScratch& scratch) const {
   std::visit(
       [&]<class T>(const RealFft<T>& fft) {
-        const int64_t samples = n.in(0).dim(-1), length = fft.length();
+        const int64_t samples = n.in(0).dim(-1);
+        const int64_t length = fft.length();
         T* const padded = n.scratch<T>(scratch.padded);
         for (int64_t row = 0; row < n.in(0).count() / samples; ++row) {
           std::copy_n(n.in(0).data<const T>() + row * samples, samples, padded);
@@ -124,7 +128,8 @@ void Irfft::supports(const Node& n) {
 
 void Irfft::infer(const Node& n, Infer& out) {
   RequireArity(n, 1, 1);
-  const int64_t length = n.attrs().i64("fft_length"), numbers = LastDim(n, 0);
+  const int64_t length = n.attrs().i64("fft_length");
+  const int64_t numbers = LastDim(n, 0);
   if (numbers >= 0 && numbers != length + 2)
     Fail(std::to_string(numbers) + " numbers for a transform of " + std::to_string(length), 0);
   SetDims(n, out, 0, n.in(0).dtype(), 1, {length});
@@ -157,7 +162,8 @@ void Energy::supports(const Node& n) {
 
 void Energy::infer(const Node& n, Infer& out) {
   RequireArity(n, 1, 1);
-  const int64_t numbers = LastDim(n, 0), end = n.attrs().i64("end_index");
+  const int64_t numbers = LastDim(n, 0);
+  const int64_t end = n.attrs().i64("end_index");
   if (n.in(0).rank() > 1) Fail("has rank " + std::to_string(n.in(0).rank()), 0);
   if (numbers % 2 == 1 || (numbers >= 0 && end > numbers / 2))
     Fail("has " + std::to_string(numbers) + " numbers, and end_index is " + std::to_string(end), 0);
@@ -165,11 +171,13 @@ void Energy::infer(const Node& n, Infer& out) {
 }
 
 void Energy::invoke(const Node& n) const {
-  const int64_t count = n.out(0).count(), start = n.attrs().i64("start_index"),
-                end = n.attrs().i64("end_index");
+  const int64_t count = n.out(0).count();
+  const int64_t start = n.attrs().i64("start_index");
+  const int64_t end = n.attrs().i64("end_index");
   const int16_t* const in = n.in(0).data<const int16_t>();
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t real = in[2 * i], imaginary = in[2 * i + 1];
+    const int64_t real = in[2 * i];
+    const int64_t imaginary = in[2 * i + 1];
     n.out(0).data<uint32_t>()[i] =
         i >= start && i < end ? static_cast<uint32_t>(real * real + imaginary * imaginary) : 0;
   }

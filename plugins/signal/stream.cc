@@ -29,7 +29,8 @@ void Framer::supports(const Node& n) {
 
 void Framer::infer(const Node& n, Infer& out) {
   RequireArity(n, 1, 2);
-  const int64_t samples = LastDim(n, 0), step = n.attrs().i64("frame_step");
+  const int64_t samples = LastDim(n, 0);
+  const int64_t step = n.attrs().i64("frame_step");
   if (samples >= 0 && (samples == 0 || samples % step != 0))
     Fail(std::to_string(samples) + " samples for steps of " + std::to_string(step), 0);
   SetDims(n, out, 0, FBX_I16, 1, {samples < 0 ? -1 : samples / step, n.attrs().i64("frame_size")});
@@ -37,14 +38,16 @@ void Framer::infer(const Node& n, Infer& out) {
 }
 
 Streams Framer::prepare(const Node& n, Plan&) const {
-  const size_t size = Size(n, "frame_size"), step = Size(n, "frame_step");
+  const size_t size = Size(n, "frame_size");
+  const size_t step = Size(n, "frame_step");
   const bool prefill = n.attrs().b("prefill", false);
   return Streams(StreamCount(n.in(0), n.in(0).dim(-1)), size + step,
                  prefill && size > step ? size - step : 0);
 }
 
 void Framer::invoke(const Node& n, Streams& streams) const {
-  const size_t size = Size(n, "frame_size"), step = Size(n, "frame_step");
+  const size_t size = Size(n, "frame_size");
+  const size_t step = Size(n, "frame_step");
   const int16_t* in = n.in(0).data<const int16_t>();
   int16_t* out = n.out(0).data<int16_t>();
   bool complete = true;
@@ -70,7 +73,8 @@ void OverlapAdd::supports(const Node& n) {
 
 void OverlapAdd::infer(const Node& n, Infer& out) {
   RequireArity(n, 1, 1);
-  const int64_t size = LastDim(n, 0), step = n.attrs().i64("frame_step");
+  const int64_t size = LastDim(n, 0);
+  const int64_t step = n.attrs().i64("frame_step");
   if (n.in(0).rank() == 1) Fail("has rank 1", 0);
   if (size >= 0 && size < step)
     Fail("frames of " + std::to_string(size) + " samples for steps of " + std::to_string(step), 0);
@@ -91,7 +95,8 @@ void OverlapAdd::reset(State& sums) {
 }
 
 void OverlapAdd::invoke(const Node& n, State& state) const {
-  const auto size = n.in(0).dim(-1), frames = n.in(0).dim(-2);
+  const auto size = n.in(0).dim(-1);
+  const auto frames = n.in(0).dim(-2);
   const auto step = static_cast<int64_t>(Size(n, "frame_step"));
   std::visit(
       [&]<class T>(std::vector<T>& sums) {
@@ -111,8 +116,8 @@ void OverlapAdd::invoke(const Node& n, State& state) const {
 
 void Stacker::supports(const Node& n) {
   Option(n, "num_channels", 1, kMostSize);
-  const int64_t before = Option(n, "stacker_left_context", 0, 1024),
-                after = Option(n, "stacker_right_context", 0, 1024);
+  const int64_t before = Option(n, "stacker_left_context", 0, 1024);
+  const int64_t after = Option(n, "stacker_right_context", 0, 1024);
   Option(n, "stacker_step", 1, before + after + 1);
   RequireTypes(n, {FBX_I16});
 }
@@ -137,7 +142,8 @@ void Stacker::reset(State& state) {
 }
 
 void Stacker::invoke(const Node& n, State& state) const {
-  const size_t channels = Size(n, "num_channels"), stack = static_cast<size_t>(n.out(0).count());
+  const size_t channels = Size(n, "num_channels");
+  const size_t stack = static_cast<size_t>(n.out(0).count());
   const auto features = n.in(0).data<const int16_t>();
   const size_t times = state.started ? 1 : 1 + Size(n, "stacker_left_context");
   for (size_t i = 0; i < times; ++i) state.queue.Push(features, channels);

@@ -13,7 +13,10 @@
 namespace fusebox::strings {
 namespace {
 
-constexpr uint32_t kSigma = 0x3A3, kFinalSigma = 0x3C2, kDottedI = 0x130, kDotAbove = 0x307;
+constexpr uint32_t kSigma = 0x3A3;
+constexpr uint32_t kFinalSigma = 0x3C2;
+constexpr uint32_t kDottedI = 0x130;
+constexpr uint32_t kDotAbove = 0x307;
 
 utf8proc_category_t CategoryOf(uint32_t code) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(code));
@@ -57,7 +60,10 @@ void AppendUpper(std::string& to, uint32_t code) {
 // A sigma after a letter and not before one ends a word.
 void AppendLower(std::string& to, uint32_t code, bool after_letter, std::string_view rest) {
   if (code == kSigma && after_letter && !LetterFollows(rest)) return Append(to, kFinalSigma);
-  if (code == kDottedI) return Append(to, 'i'), Append(to, kDotAbove);
+  if (code == kDottedI) {
+    Append(to, 'i');
+    return Append(to, kDotAbove);
+  }
   Append(to, static_cast<uint32_t>(utf8proc_tolower(static_cast<int32_t>(code))));
 }
 

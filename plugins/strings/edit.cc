@@ -61,7 +61,8 @@ std::vector<int64_t> AxesOf(const Node& n) {
 
 // The shape of the result of ReduceJoin.
 std::vector<int64_t> DimsWithout(const Node& n, const std::vector<int64_t>& axes) {
-  std::vector<int64_t> dims = DimsOf(n.in(0)), left;
+  std::vector<int64_t> dims = DimsOf(n.in(0));
+  std::vector<int64_t> left;
   const bool keep = n.attrs().b("keep_dims", false);
   for (size_t d = 0; d < dims.size(); ++d) {
     if (std::ranges::find(axes, static_cast<int64_t>(d)) == axes.end()) left.push_back(dims[d]);
@@ -105,7 +106,8 @@ void Joined::infer(const Node& n, Infer& out) {
   uint32_t shaped = 0;
   while (shaped + 1 < n.in_count() && n.in(shaped).rank() == 0) ++shaped;
   for (uint32_t i = 0; i < n.in_count(); ++i) {
-    const Tensor a = n.in(shaped), b = n.in(i);
+    const Tensor a = n.in(shaped);
+    const Tensor b = n.in(i);
     if (b.rank() == 0 || !a.is_static() || !b.is_static()) continue;
     if (!std::ranges::equal(a.dims(), b.dims()))
       throw Error{FBX_INVALID, "is " + ShapeText(b) + ", expected " + ShapeText(a) + " or a scalar",
@@ -152,8 +154,10 @@ void JoinedAxes::infer(const Node& n, Infer& out) {
 
 void JoinedAxes::invoke(const Node& n) const {
   const Strings texts(n.in(0));
-  const std::vector<int64_t> dims = DimsOf(n.in(0)), axes = AxesOf(n);
-  Walk joined, kept;
+  const std::vector<int64_t> dims = DimsOf(n.in(0));
+  const std::vector<int64_t> axes = AxesOf(n);
+  Walk joined;
+  Walk kept;
   int64_t stride = 1;
   std::vector<int64_t> strides(dims.size());
   for (size_t d = dims.size(); d-- > 0 && texts.size() > 0; stride *= dims[d]) strides[d] = stride;
@@ -194,13 +198,16 @@ void Substring::invoke(const Node& n) const {
   int64_t count = 1;
   for (const int64_t d : dims) count *= d;
   const Strings texts(n.in(0));
-  const std::vector<int64_t> positions = Integers(n.in(1)), lengths = Integers(n.in(2));
-  const Broadcast text(n.in(0), dims), position(n.in(1), dims), length(n.in(2), dims);
+  const std::vector<int64_t> positions = Integers(n.in(1));
+  const std::vector<int64_t> lengths = Integers(n.in(2));
+  const Broadcast text(n.in(0), dims);
+  const Broadcast position(n.in(1), dims);
+  const Broadcast length(n.in(2), dims);
   StringList parts;
   for (int64_t k = 0; k < count; ++k) {
     const std::string_view whole = texts[text.at(k)];
-    const int64_t from = positions[static_cast<size_t>(position.at(k))],
-                  size = lengths[static_cast<size_t>(length.at(k))];
+    const int64_t from = positions[static_cast<size_t>(position.at(k))];
+    const int64_t size = lengths[static_cast<size_t>(length.at(k))];
     if (!characters_) {
       const auto [begin, bytes] = RangeOf(from, size, whole.size());
       parts.Add(whole.substr(begin, bytes));

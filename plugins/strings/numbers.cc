@@ -109,10 +109,12 @@ void AsText::supports(const Node& n) {
                      dtype == FBX_U8 || dtype == FBX_U16 || dtype == FBX_U32 || dtype == FBX_U64;
   n.require(real || whole || dtype == FBX_BOOL || dtype == FBX_STRING, "DTYPE",
             std::string("is ") + dtype_name(dtype), Subject(0));
-  const bool scientific = n.attrs().b("scientific", false), shortest = n.attrs().b("shortest", false);
+  const bool scientific = n.attrs().b("scientific", false);
+  const bool shortest = n.attrs().b("shortest", false);
   n.require(!(scientific && shortest), "ATTR", "is set together with shortest", "attr scientific");
   n.require(real || !(scientific || shortest), "ATTR", "is for floats only", "attr scientific or shortest");
-  const int64_t precision = n.attrs().i64("precision", -1), width = n.attrs().i64("width", -1);
+  const int64_t precision = n.attrs().i64("precision", -1);
+  const int64_t width = n.attrs().i64("width", -1);
   n.require(real || precision < 0, "ATTR", "is for floats only", "attr precision");
   n.require(precision <= kWidest, "ATTR", "is " + std::to_string(precision), "attr precision");
   n.require(width <= kWidest, "ATTR", "is " + std::to_string(width), "attr width");
@@ -139,7 +141,8 @@ void AsText::Add(std::string_view digits, bool number, StringList& out) const {
   } else if (number && (fill_ == '+' || fill_ == ' ')) {
     sign = fill_;
   }
-  const size_t size = sign.size() + digits.size(), padding = width_ > size ? width_ - size : 0;
+  const size_t size = sign.size() + digits.size();
+  const size_t padding = width_ > size ? width_ - size : 0;
   const bool zeros = fill_ == '0' && number && digits[0] >= '0' && digits[0] <= '9';  // not infinity
   if (fill_ != '-' && !zeros) to.append(padding, ' ');
   to += sign;
@@ -153,7 +156,8 @@ template <class T>
 void AsText::Each(const Node& n, StringList& out) const {
   std::array<char, 2 * kWidest> text;
   for (const T value : n.in(0).values<const T>()) {
-    char *const begin = text.data(), *const end = begin + text.size();
+    char* const begin = text.data();
+    char* const end = begin + text.size();
     std::to_chars_result done{};
     if constexpr (std::is_floating_point_v<T>) {
       const auto format = format_ == 'e'   ? std::chars_format::scientific

@@ -117,7 +117,8 @@ void AddInner(const Node& n, Layout& layout) {
 }
 
 void CopyStrings(const Node& n, const Layout& layout) {
-  const Strings values(n.in(1)), otherwise(n.in(2));
+  const Strings values(n.in(1));
+  const Strings otherwise(n.in(2));
   const Broadcast defaults(n.in(2), layout.inner());
   const int64_t width = CountOf(layout.inner());
   StringList out;
@@ -132,7 +133,8 @@ void CopyNumbers(const Node& n, const Layout& layout) {
   const size_t bytes = BytesOf(n.in(1).dtype());
   const int64_t width = CountOf(layout.inner());
   const Broadcast defaults(n.in(2), layout.inner());
-  const char *const values = n.in(1).data<const char>(), *const otherwise = n.in(2).data<const char>();
+  const char* const values = n.in(1).data<const char>();
+  const char* const otherwise = n.in(2).data<const char>();
   char* to = n.resize(0, layout.dims).data<char>();
   layout.Each([&](int64_t row) {
     for (int64_t k = 0; k < width; ++k, to += bytes)

@@ -154,7 +154,9 @@ void Ngrams::invoke(const Node& n) const {
   std::vector<int64_t> ends;
   if (!splits.empty()) ends.push_back(0);
   for (size_t row = 0; row + 1 < splits.size(); ++row) {
-    const int64_t begin = splits[row], end = splits[row + 1], before = grams.size();
+    const int64_t begin = splits[row];
+    const int64_t end = splits[row + 1];
+    const int64_t before = grams.size();
     for (const int64_t width : widths_) {
       const int64_t pad = PadOf(width);
       for (int64_t start = -pad; start + width <= end - begin + pad; ++start)

@@ -79,7 +79,8 @@ Decoded<offsets>::Decoded(const Node& n) : from_(EncodingAttr(n, "input_encoding
 template <bool offsets>
 void Decoded<offsets>::invoke(const Node& n) const {
   const Strings in(n.in(0));
-  std::vector<int64_t> splits = {0}, starts;
+  std::vector<int64_t> splits = {0};
+  std::vector<int64_t> starts;
   std::vector<int32_t> codes;
   for (int64_t i = 0; i < in.size(); ++i) {
     errors_.Each(in[i], from_, [&](uint32_t code, int64_t at) {

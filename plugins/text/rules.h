@@ -10,8 +10,8 @@ using namespace sdk;
 
 // Strings of rank 0, 1 or 2 with 1, 2 or 3 results.
 struct TokenizerRule {
-  static constexpr std::string_view id = "fusebox.whitespace_tokenizer",
-                                    implements = "tftext:WhitespaceTokenizer";
+  static constexpr std::string_view id = "fusebox.whitespace_tokenizer";
+  static constexpr std::string_view implements = "tftext:WhitespaceTokenizer";
   static void match(const Site& site);
   static void rewrite(const Site& site, Build& build);
 };
@@ -19,15 +19,16 @@ struct TokenizerRule {
 // Strings and i64 row splits, one result per operand; attributes width, string_separator, axis,
 // reduction_type.
 struct NgramsRule {
-  static constexpr std::string_view id = "fusebox.ngrams", implements = "tftext:Ngrams";
+  static constexpr std::string_view id = "fusebox.ngrams";
+  static constexpr std::string_view implements = "tftext:Ngrams";
   static void match(const Site& site);
   static void rewrite(const Site& site, Build& build);
 };
 
 // Strings and i64 row splits; attributes hash_seed and buckets. The result has one column per seed.
 struct ProjectionRule {
-  static constexpr std::string_view id = "fusebox.sgnn_projection",
-                                    implements = "tftext:custom:SgnnProjection";
+  static constexpr std::string_view id = "fusebox.sgnn_projection";
+  static constexpr std::string_view implements = "tftext:custom:SgnnProjection";
   static void match(const Site& site);
   static void rewrite(const Site& site, Build& build);
 };

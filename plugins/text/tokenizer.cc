@@ -43,7 +43,8 @@ bool IsSpace(uint32_t c) {
 }
 
 void Split(std::string_view text, StringList& tokens) {
-  size_t begin = 0, at = 0;
+  size_t begin = 0;
+  size_t at = 0;
   while (at < text.size()) {
     const Character next = First(text.substr(at));
     if (IsSpace(next.code)) {

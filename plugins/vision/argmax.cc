@@ -27,7 +27,11 @@ int64_t Positions(int64_t size, int32_t padding, int32_t stride, int32_t window)
 Axis AxisOf(const PoolOptions& options, int dim, int64_t large, int64_t small) {
   const int64_t stride = dim == 1 ? options.stride_height : options.stride_width;
   const int64_t window = dim == 1 ? options.window_height : options.window_width;
-  return {large, small, stride, window, std::max<int64_t>(0, (small - 1) * stride + window - large) / 2};
+  return {.large = large,
+          .small = small,
+          .stride = stride,
+          .window = window,
+          .padding = std::max<int64_t>(0, (small - 1) * stride + window - large) / 2};
 }
 
 struct Maximum {
@@ -38,7 +42,8 @@ struct Maximum {
 Maximum MaximumOf(const float* image, const Axis& y, const Axis& x, int64_t row, int64_t column,
                   int64_t channels) {
   Maximum found;
-  const int64_t top = y.Origin(row), left = x.Origin(column);
+  const int64_t top = y.Origin(row);
+  const int64_t left = x.Origin(column);
   for (int64_t ky = std::max<int64_t>(0, -top); ky < std::min(y.window, y.large - top); ++ky) {
     for (int64_t kx = std::max<int64_t>(0, -left); kx < std::min(x.window, x.large - left); ++kx) {
       const float value = image[((top + ky) * x.large + left + kx) * channels];
@@ -74,10 +79,12 @@ void ArgmaxPooling::infer(const Node& n, Infer& out) {
 }
 
 void ArgmaxPooling::invoke(const Node& n) const {
-  const Tensor in = n.in(0), out = n.out(0);
+  const Tensor in = n.in(0);
+  const Tensor out = n.out(0);
   if (out.count() == 0) return;
   const PoolOptions options = PoolOptionsOf(n);
-  const Axis y = AxisOf(options, 1, in.dim(1), out.dim(1)), x = AxisOf(options, 2, in.dim(2), out.dim(2));
+  const Axis y = AxisOf(options, 1, in.dim(1), out.dim(1));
+  const Axis x = AxisOf(options, 2, in.dim(2), out.dim(2));
   const int64_t channels = in.dim(3);
   const auto rows = static_cast<size_t>(out.dim(0) * y.small);
   const auto grain = (size_t{1} << 14) / static_cast<size_t>(x.small * channels) + 1;
@@ -102,7 +109,8 @@ void ArgmaxUnpooling::supports(const Node& n) {
 void ArgmaxUnpooling::infer(const Node& n, Infer& out) {
   RequireArity(n, 2, 1);
   for (uint32_t i = 0; i < 2; ++i) RequireRank(n, i, 4);
-  const Tensor values = n.in(0), indices = n.in(1);
+  const Tensor values = n.in(0);
+  const Tensor indices = n.in(1);
   if (values.is_static() && indices.is_static() && !std::ranges::equal(values.dims(), indices.dims()))
     throw Error{FBX_INVALID, "has a different shape than the values", common::Subject(1)};
   const PoolOptions o = OrError([&] { return PoolOptionsOf(n); });
@@ -112,17 +120,20 @@ void ArgmaxUnpooling::infer(const Node& n, Infer& out) {
 }
 
 void ArgmaxUnpooling::invoke(const Node& n) const {
-  const Tensor in = n.in(0), out = n.out(0);
+  const Tensor in = n.in(0);
+  const Tensor out = n.out(0);
   std::fill_n(out.data<float>(), out.count(), 0.0F);
   if (in.count() == 0) return;
   const PoolOptions options = PoolOptionsOf(n);
-  const Axis y = AxisOf(options, 1, out.dim(1), in.dim(1)), x = AxisOf(options, 2, out.dim(2), in.dim(2));
+  const Axis y = AxisOf(options, 1, out.dim(1), in.dim(1));
+  const Axis x = AxisOf(options, 2, out.dim(2), in.dim(2));
   const int64_t channels = in.dim(3);
   for (int64_t i = 0; i < in.count(); ++i) {
     const float index = n.in(1).data<const float>()[i];
     if (!(index > -1.0F && index < static_cast<float>(y.window * x.window))) continue;
     const auto at = static_cast<int64_t>(index);
-    const int64_t pixel = i / channels, row = pixel / x.small;
+    const int64_t pixel = i / channels;
+    const int64_t row = pixel / x.small;
     const int64_t to_y = y.Origin(row % y.small) + at / x.window;
     const int64_t to_x = x.Origin(pixel % x.small) + at % x.window;
     if (to_y < 0 || to_y >= y.large || to_x < 0 || to_x >= x.large) continue;

@@ -32,7 +32,8 @@ void ImageWarpRule::match(const Site& site) {
   const int64_t numbers = site.in(1).dim(3);
   site.require(numbers < 0 || numbers == 2, "SHAPE", "does not have two numbers per pixel", "operand 1");
   for (int i = 0; i < 3; ++i) {
-    const int64_t image = site.in(0).dim(i), flow = site.in(1).dim(i);
+    const int64_t image = site.in(0).dim(i);
+    const int64_t flow = site.in(1).dim(i);
     site.require(image < 0 || flow < 0 || image == flow, "SHAPE",
                  "dimension " + std::to_string(i) + " is " + std::to_string(flow) + ", that of the images " +
                      std::to_string(image),
@@ -62,7 +63,8 @@ void UnpoolingRule::match(const Site& site) {
 }
 
 void UnpoolingRule::rewrite(const Site& site, Build& build) {
-  const auto pool = site.attrs().i64s("pool_size"), strides = site.attrs().i64s("strides");
+  const auto pool = site.attrs().i64s("pool_size");
+  const auto strides = site.attrs().i64s("strides");
   PoolOptions options{};
   options.padding = site.attrs().s("padding", "") == "SAME" ? 1 : 2;
   options.stride_height = static_cast<int32_t>(strides[0]);
@@ -95,7 +97,8 @@ void DetectionRule::match(const Site& site) {
     site.require(site.in(i).dim(0) < 0 || site.in(i).dim(0) == 1, "SHAPE",
                  "has " + std::to_string(site.in(i).dim(0)) + " images, the op supports one",
                  "operand " + std::to_string(i));
-  const int64_t scores = site.in(1).dim(2), classes = site.attrs().i64("num_classes");
+  const int64_t scores = site.in(1).dim(2);
+  const int64_t classes = site.attrs().i64("num_classes");
   site.require(scores < 0 || scores == classes || scores == classes + 1, "SHAPE",
                "has " + std::to_string(scores) + " scores for " + std::to_string(classes) +
                    " classes, expected as many or one more",

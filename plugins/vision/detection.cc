@@ -87,14 +87,19 @@ class Numbers {
 
 // One invoke: operands as numbers, scratch, and partial results.
 struct DetectionPostProcess::Job {
-  int64_t anchors = 0, background = 0;
+  int64_t anchors = 0;
+  int64_t background = 0;
   std::span<Box> boxes;
   std::span<float> scores;    // [anchors, classes], without the background
   std::span<float> of_class;  // [anchors]
-  int32_t *order = nullptr, *kept = nullptr, *classes = nullptr;
+  int32_t* order = nullptr;
+  int32_t* kept = nullptr;
+  int32_t* classes = nullptr;
   Found* merged = nullptr;
   int64_t found = 0;
-  float *out_boxes = nullptr, *out_classes = nullptr, *out_scores = nullptr;
+  float* out_boxes = nullptr;
+  float* out_classes = nullptr;
+  float* out_scores = nullptr;
 
   void Put(const Box& box, int32_t class_number, float score) {
     const float corners[] = {box.top, box.left, box.bottom, box.right};
@@ -113,9 +118,12 @@ void DetectionPostProcess::infer(const Node& n, Infer& out) {
     throw Error{FBX_INVALID, std::to_string(n.in_count()) + " operands and " + std::to_string(n.out_count()) +
                                  " results, expected 3 and 4"};
   for (uint32_t i = 0; i < 3; ++i) RequireDims(n, i, i < 2 ? 3 : 2);
-  const Tensor boxes = n.in(0), scores = n.in(1), anchors = n.in(2);
+  const Tensor boxes = n.in(0);
+  const Tensor scores = n.in(1);
+  const Tensor anchors = n.in(2);
   if (boxes.is_static() && scores.is_static() && anchors.is_static()) {
-    const int64_t count = anchors.dim(0), classes = scores.dim(2) - Count(n, "num_classes", 0);
+    const int64_t count = anchors.dim(0);
+    const int64_t classes = scores.dim(2) - Count(n, "num_classes", 0);
     if (boxes.dim(0) != 1 || scores.dim(0) != 1)
       throw Error{FBX_INVALID, "more than one image at a time", Operand(0)};
     if (boxes.dim(1) != count || scores.dim(1) != count)
@@ -153,7 +161,8 @@ DetectionPostProcess::DetectionPostProcess(const Node& n)
 int64_t DetectionPostProcess::PerBox() const { return std::min(most_per_box_, classes_); }
 
 DetectionPostProcess::State DetectionPostProcess::prepare(const Node& n, Plan& plan) const {
-  const auto anchors = static_cast<size_t>(n.in(2).dim(0)), classes = static_cast<size_t>(classes_);
+  const auto anchors = static_cast<size_t>(n.in(2).dim(0));
+  const auto classes = static_cast<size_t>(classes_);
   const auto most = static_cast<size_t>(most_);
   if (anchors > 0 && classes > SIZE_MAX / 16 / anchors) throw Error{FBX_OUT_OF_MEMORY, "too many scores"};
   State state;
@@ -168,10 +177,13 @@ DetectionPostProcess::State DetectionPostProcess::prepare(const Node& n, Plan& p
 }
 
 void DetectionPostProcess::Decode(const Node& n, Job& job) const {
-  const Numbers encoded(n.in(0)), scores(n.in(1)), anchors(n.in(2));
+  const Numbers encoded(n.in(0));
+  const Numbers scores(n.in(1));
+  const Numbers anchors(n.in(2));
   const int64_t width = n.in(0).dim(2);
   for (int64_t i = 0; i < job.anchors; ++i) {
-    const int64_t b = i * width, a = i * 4;
+    const int64_t b = i * width;
+    const int64_t a = i * 4;
     const float y = encoded[b] / y_scale_ * anchors[a + 2] + anchors[a];
     const float x = encoded[b + 1] / x_scale_ * anchors[a + 3] + anchors[a + 1];
     const float half_height = 0.5f * std::exp(encoded[b + 2] / height_scale_) * anchors[a + 2];

@@ -32,15 +32,17 @@ struct Place {
 template <class T>
 void Warp(const Node& n, size_t begin, size_t end) {
   const Tensor images = n.in(0);
-  const int64_t height = images.dim(1), width = images.dim(2), channels = images.dim(3);
+  const int64_t height = images.dim(1);
+  const int64_t width = images.dim(2);
+  const int64_t channels = images.dim(3);
   const T* const flow = n.in(1).data<const T>();
   for (auto row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row) {
     const T* const image = images.data<const T>() + row / height * height * width * channels;
     T* out = n.out(0).data<T>() + row * width * channels;
     for (int64_t x = 0; x < width; ++x, out += channels) {
       const T* const by = flow + 2 * (row * width + x);
-      const Place<T> down(static_cast<T>(row % height) - by[0], height),
-          right(static_cast<T>(x) - by[1], width);
+      const Place<T> down(static_cast<T>(row % height) - by[0], height);
+      const Place<T> right(static_cast<T>(x) - by[1], width);
       const T* const corner = image + (down.at * width + right.at) * channels;
       const T* const below = corner + width * channels;
       for (int64_t c = 0; c < channels; ++c) {
@@ -66,7 +68,8 @@ void DenseImageWarp::infer(const Node& n, Infer& out) {
     if (n.in(i).rank() >= 0 && n.in(i).rank() != 4)
       throw Error{FBX_INVALID, "rank " + std::to_string(n.in(i).rank()) + ", expected 4", Operand(i)};
   }
-  const Tensor images = n.in(0), flow = n.in(1);
+  const Tensor images = n.in(0);
+  const Tensor flow = n.in(1);
   out.like(0, images);
   if (!images.is_static() || !flow.is_static()) return;
   for (int i = 0; i < 3; ++i) {

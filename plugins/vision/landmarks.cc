@@ -77,54 +77,69 @@ struct CropOptions {
 
 // The box in coordinates that are turned by `turn`; its center is turned back.
 Crop CropOf(const float* points, std::span<const int64_t> subset, double turn) {
-  const double c = std::cos(turn), s = std::sin(turn);
-  double least[2] = {INFINITY, INFINITY}, most[2] = {-INFINITY, -INFINITY};
+  const double c = std::cos(turn);
+  const double s = std::sin(turn);
+  double least[2] = {INFINITY, INFINITY};
+  double most[2] = {-INFINITY, -INFINITY};
   for (const int64_t i : subset) {
-    const double x = points[3 * i], y = points[3 * i + 1], turned[2] = {c * x - s * y, s * x + c * y};
+    const double x = points[3 * i];
+    const double y = points[3 * i + 1];
+    const double turned[2] = {c * x - s * y, s * x + c * y};
     for (int k = 0; k < 2; ++k) {
       least[k] = std::min(least[k], turned[k]);
       most[k] = std::max(most[k], turned[k]);
     }
   }
-  const double x = (least[0] + most[0]) / 2, y = (least[1] + most[1]) / 2;
-  return {c * x + s * y, c * y - s * x, most[0] - least[0], most[1] - least[1], -turn};
+  const double x = (least[0] + most[0]) / 2;
+  const double y = (least[1] + most[1]) / 2;
+  return {.x = c * x + s * y,
+          .y = c * y - s * x,
+          .width = most[0] - least[0],
+          .height = most[1] - least[1],
+          .angle = -turn};
 }
 
 // [a b c; d e f]: maps (x, y, 1).
-using Affine = std::array<double, 6>;
+using AffineMap = std::array<double, 6>;
 
 // First `inner`, then `outer`.
-Affine After(const Affine& outer, const Affine& inner) {
+AffineMap After(const AffineMap& outer, const AffineMap& inner) {
   const auto& [a, b, c, d, e, f] = outer;
   const auto& [p, q, r, s, t, u] = inner;
   return {a * p + b * s, a * q + b * t, a * r + b * u + c, d * p + e * s, d * q + e * t, d * r + e * u + f};
 }
 
-Affine Turned(const Crop& crop, double x, double y) {
-  const double c = std::cos(crop.angle), s = std::sin(crop.angle);
+AffineMap Turned(const Crop& crop, double x, double y) {
+  const double c = std::cos(crop.angle);
+  const double s = std::sin(crop.angle);
   return {c, -s, x, s, c, y};
 }
 
-Affine First(const Node& n, const float* points, const CropOptions& o) {
-  const float *left = points + 3 * o.left, *right = points + 3 * o.right;
+AffineMap First(const Node& n, const float* points, const CropOptions& o) {
+  const float* left = points + 3 * o.left;
+  const float* right = points + 3 * o.right;
   const Crop crop = CropOf(points, o.subset, -std::atan((right[1] - left[1]) / (right[0] - left[0])));
-  const auto in = n.attrs().i64s("input_hw"), out = n.attrs().i64s("output_hw");
-  const auto range = n.attrs().f64("landmarks_range"), grow = n.attrs().f64("bbox_size_multiplier") / range;
+  const auto in = n.attrs().i64s("input_hw");
+  const auto out = n.attrs().i64s("output_hw");
+  const auto range = n.attrs().f64("landmarks_range");
+  const auto grow = n.attrs().f64("bbox_size_multiplier") / range;
   const auto half = [](int64_t size) { return (static_cast<double>(size) - 1) / 2; };
-  const Affine to_unit = {1 / half(out[1]), 0, -1, 0, 1 / half(out[0]), -1};
-  const Affine scale = {crop.width * grow, 0, 0, 0, crop.height * grow, 0};
-  const Affine turn = Turned(crop, crop.x / range * 2 - 1, crop.y / range * 2 - 1);
-  const Affine to_pixels = {half(in[1]), 0, half(in[1]), 0, half(in[0]), half(in[0])};
+  const AffineMap to_unit = {1 / half(out[1]), 0, -1, 0, 1 / half(out[0]), -1};
+  const AffineMap scale = {crop.width * grow, 0, 0, 0, crop.height * grow, 0};
+  const AffineMap turn = Turned(crop, crop.x / range * 2 - 1, crop.y / range * 2 - 1);
+  const AffineMap to_pixels = {half(in[1]), 0, half(in[1]), 0, half(in[0]), half(in[0])};
   return After(to_pixels, After(turn, After(scale, to_unit)));
 }
 
-Affine Second(const Node& n, const float* points, const CropOptions& o) {
-  const float *left = points + 3 * o.left, *right = points + 3 * o.right;
+AffineMap Second(const Node& n, const float* points, const CropOptions& o) {
+  const float* left = points + 3 * o.left;
+  const float* right = points + 3 * o.right;
   const double angle = std::atan2(right[1] - left[1], right[0] - left[0]);
   const Crop crop = CropOf(points, o.subset, n.attrs().f64("target_rotation_radians", 0) - angle);
-  const double height = n.attrs().f64("output_height"), width = n.attrs().f64("output_width");
-  const double x = n.attrs().f64("scale_x") * crop.width / width,
-               y = n.attrs().f64("scale_y") * crop.height / height;
+  const double height = n.attrs().f64("output_height");
+  const double width = n.attrs().f64("output_width");
+  const double x = n.attrs().f64("scale_x") * crop.width / width;
+  const double y = n.attrs().f64("scale_y") * crop.height / height;
   return After(Turned(crop, crop.x, crop.y), {x, 0, -x * width / 2, 0, y, -y * height / 2});
 }
 
@@ -155,7 +170,8 @@ void LandmarkMap::invoke(const Node& n) const {
   const float* const in = n.in(0).data<const float>();
   float* const out = n.out(0).data<float>();
   for (int64_t i = 0; i < n.in(0).count(); i += o.dimensions) {
-    const float x = in[i], y = in[i + 1];
+    const float x = in[i];
+    const float y = in[i + 1];
     out[i] = m[0] * x + m[1] * y + m[3] * o.scale;
     out[i + 1] = m[4] * x + m[5] * y + m[7] * o.scale;
     if (o.dimensions == 3) out[i + 2] = in[i + 2];
@@ -180,7 +196,7 @@ void LandmarkCrop::infer(const Node& n, Infer& out) {
 void LandmarkCrop::invoke(const Node& n) const {
   const CropOptions o(n);
   const float* const points = n.in(0).data<const float>();
-  const Affine m = n.version() >= 2 ? Second(n, points, o) : First(n, points, o);
+  const AffineMap m = n.version() >= 2 ? Second(n, points, o) : First(n, points, o);
   const double all[16] = {m[0], m[1], 0, m[2], m[3], m[4], 0, m[5], 0, 0, 1, 0, 0, 0, 0, 1};
   for (int i = 0; i < 16; ++i) n.out(0).data<float>()[i] = static_cast<float>(all[i]);
 }

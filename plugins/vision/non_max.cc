@@ -43,7 +43,8 @@ T Overlap(const T* a, const T* b) {
           right(std::max(c[1], c[3])) {}
     T area() const { return (bottom - top) * (right - left); }
   };
-  const Sides x(a), y(b);
+  const Sides x(a);
+  const Sides y(b);
   if (!(x.area() > 0) || !(y.area() > 0)) return 0;
   const T height = std::max(std::min(x.bottom, y.bottom) - std::max(x.top, y.top), T(0));
   const T width = std::max(std::min(x.right, y.right) - std::max(x.left, y.left), T(0));
@@ -74,7 +75,8 @@ template <class T, bool kSoft>
 void Select(const Node& n, Candidate<T>* heap) {
   const T* const boxes = n.in(kBoxes).data<const T>();
   const T* const scores = n.in(kScores).data<const T>();
-  const T overlap = Scalar<T>(n, kOverlap), least = Scalar<T>(n, kLeastScore);
+  const T overlap = Scalar<T>(n, kOverlap);
+  const T least = Scalar<T>(n, kLeastScore);
   const T sigma = kSoft ? Scalar<T>(n, kSigma) : T(0);
   if (!(overlap >= 0 && overlap <= 1)) Fail("is not between 0 and 1", Operand(kOverlap));
   if (!(sigma >= 0)) Fail("is negative or NaN", Operand(kSigma));
@@ -118,7 +120,8 @@ void CheckShapes(const Node& n, uint32_t operands, uint32_t results) {
     Fail(std::to_string(n.in_count()) + " operands and " + std::to_string(n.out_count()) +
              " results, expected " + std::to_string(operands) + " and " + std::to_string(results),
          "");
-  const Tensor boxes = n.in(kBoxes), scores = n.in(kScores);
+  const Tensor boxes = n.in(kBoxes);
+  const Tensor scores = n.in(kScores);
   if (boxes.rank() >= 0 && boxes.rank() != 2) Fail("expected rank 2", Operand(kBoxes));
   if (scores.rank() >= 0 && scores.rank() != 1) Fail("expected rank 1", Operand(kScores));
   if (boxes.rank() == 2 && boxes.dim(1) >= 0 && boxes.dim(1) != 4)

@@ -13,10 +13,12 @@ float Area(const Box& box) { return (box.bottom - box.top) * (box.right - box.le
 struct Larger {
   std::span<const float> values;
   bool operator()(int32_t a, int32_t b) const {
-    const float x = values[static_cast<size_t>(a)], y = values[static_cast<size_t>(b)];
+    const float x = values[static_cast<size_t>(a)];
+    const float y = values[static_cast<size_t>(b)];
     if (x > y) return true;
     if (x < y) return false;
-    const bool x_counts = x == x, y_counts = y == y;
+    const bool x_counts = x == x;
+    const bool y_counts = y == y;
     return x_counts != y_counts ? x_counts : a < b;
   }
 };
@@ -24,7 +26,8 @@ struct Larger {
 }  // namespace
 
 float Overlap(const Box& a, const Box& b) {
-  const float area_a = Area(a), area_b = Area(b);
+  const float area_a = Area(a);
+  const float area_b = Area(b);
   if (!(area_a > 0) || !(area_b > 0)) return 0;
   const float height = std::max(std::min(a.bottom, b.bottom) - std::max(a.top, b.top), 0.0f);
   const float width = std::max(std::min(a.right, b.right) - std::max(a.left, b.left), 0.0f);
@@ -38,7 +41,8 @@ void SortLargest(std::span<const float> values, int64_t count, int32_t* order) {
 
 int64_t Suppress(std::span<const Box> boxes, std::span<const float> scores, const Suppression& options,
                  int32_t* order, int32_t* kept) {
-  int64_t candidates = 0, count = 0;
+  int64_t candidates = 0;
+  int64_t count = 0;
   for (size_t i = 0; i < boxes.size(); ++i)
     if (scores[i] >= options.least_score) order[candidates++] = static_cast<int32_t>(i);
   std::sort(order, order + candidates, Larger{scores});

@@ -13,8 +13,8 @@ namespace fusebox::vision {
 using namespace sdk;
 
 struct SuppressionRule {
-  static constexpr std::string_view id = "fusebox.non_max_suppression",
-                                    implements = "non_max_suppression_padded_v2";
+  static constexpr std::string_view id = "fusebox.non_max_suppression";
+  static constexpr std::string_view implements = "non_max_suppression_padded_v2";
   static void match(const Site& site);
   static void rewrite(const Site& site, Build& build);
 };

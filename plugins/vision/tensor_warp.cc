@@ -62,16 +62,21 @@ void TensorWarp::infer(const Node& n, Infer& out) {
 }
 
 void TensorWarp::invoke(const Node& n) const {
-  const Tensor in = n.in(0), out = n.out(0);
+  const Tensor in = n.in(0);
+  const Tensor out = n.out(0);
   if (out.count() == 0) return;
-  const int64_t height = in.dim(1), width = in.dim(2), channels = in.dim(3);
+  const int64_t height = in.dim(1);
+  const int64_t width = in.dim(2);
+  const int64_t channels = in.dim(3);
   const float* const matrix = n.in(1).data<const float>();
-  const Row to_x(matrix, n.version() >= 2), to_y(matrix + 4, n.version() >= 2);
+  const Row to_x(matrix, n.version() >= 2);
+  const Row to_y(matrix + 4, n.version() >= 2);
   parallel_for(n.host(), static_cast<size_t>(out.dim(1)), 16, [&](size_t begin, size_t end, uint32_t) {
     for (auto row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row) {
       float* pixel = out.data<float>() + row * out.dim(2) * channels;
       for (int64_t column = 0; column < out.dim(2); ++column, pixel += channels) {
-        const float x = to_x.At(column, row), y = to_y.At(column, row);
+        const float x = to_x.At(column, row);
+        const float y = to_y.At(column, row);
         // False for NaN too.
         const bool inside =
             x >= 0 && x <= static_cast<float>(width - 1) && y >= 0 && y <= static_cast<float>(height - 1);
@@ -79,8 +84,10 @@ void TensorWarp::invoke(const Node& n) const {
           std::fill_n(pixel, channels, 0.0F);
           continue;
         }
-        const auto left = static_cast<int64_t>(x), top = static_cast<int64_t>(y);
-        const float right = x - static_cast<float>(left), down = y - static_cast<float>(top);
+        const auto left = static_cast<int64_t>(x);
+        const auto top = static_cast<int64_t>(y);
+        const float right = x - static_cast<float>(left);
+        const float down = y - static_cast<float>(top);
         const float* const corner = in.data<const float>() + (top * width + left) * channels;
         for (int64_t c = 0; c < channels; ++c) {
           const auto value = [&](int64_t dy, int64_t dx) {

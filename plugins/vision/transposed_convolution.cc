@@ -27,15 +27,17 @@ struct Axis {
 };
 
 Axis AxisOf(const Node& n, const Options& options, int dim) {
-  const int64_t in = DimOf(n.in(0), dim), taps = DimOf(n.in(1), dim);
+  const int64_t in = DimOf(n.in(0), dim);
+  const int64_t taps = DimOf(n.in(1), dim);
   const int64_t stride = dim == 1 ? options.stride_height : options.stride_width;
-  if (in < 0 || taps < 0) return {in, taps, -1, stride, 0};
-  if (in == 0) return {in, taps, 0, stride, 0};
+  if (in < 0 || taps < 0) return {.in = in, .taps = taps, .out = -1, .stride = stride, .padding = 0};
+  if (in == 0) return {.in = in, .taps = taps, .out = 0, .stride = stride, .padding = 0};
   if (taps == 0) throw Error{FBX_INVALID, "an empty filter", common::Subject(1)};
   const int64_t most = std::numeric_limits<int32_t>::max();
   if (in > most || taps > most) throw Error{FBX_INVALID, "sizes above 2^31"};
   const int64_t cut = options.padding == kSame ? std::max<int64_t>(0, taps - (in - 1) % stride - 1) : 0;
-  return {in, taps, stride * (in - 1) + taps - cut, stride, cut / 2};
+  return {
+      .in = in, .taps = taps, .out = stride * (in - 1) + taps - cut, .stride = stride, .padding = cut / 2};
 }
 
 void RequireEqual(int64_t a, int64_t b, const char* what, uint32_t operand) {
@@ -62,7 +64,8 @@ float Dot(const float* a, const float* b, int64_t count) {
 void AddTaps(const Node& n, const Axis& y, const Axis& x, int64_t row, int64_t column, const float* image,
              float* out) {
   const Tensor filter = n.in(1);
-  const int64_t depth = filter.dim(3), each = y.taps * x.taps * depth;
+  const int64_t depth = filter.dim(3);
+  const int64_t each = y.taps * x.taps * depth;
   for (int64_t ky = (row + y.padding) % y.stride; ky < y.taps; ky += y.stride) {
     const int64_t from_y = (row + y.padding - ky) / y.stride;
     if (row + y.padding < ky || from_y >= y.in) continue;
@@ -96,10 +99,12 @@ void TransposedConvolution::infer(const Node& n, Infer& out) {
 }
 
 void TransposedConvolution::invoke(const Node& n) const {
-  const Tensor in = n.in(0), out = n.out(0);
+  const Tensor in = n.in(0);
+  const Tensor out = n.out(0);
   if (out.count() == 0) return;
   const Options options = OptionsOf(n);
-  const Axis y = AxisOf(n, options, 1), x = AxisOf(n, options, 2);
+  const Axis y = AxisOf(n, options, 1);
+  const Axis x = AxisOf(n, options, 2);
   const int64_t channels = out.dim(3);
   parallel_for(n.host(), static_cast<size_t>(out.dim(0) * y.out), 1, [&](size_t begin, size_t end, uint32_t) {
     for (auto row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row) {

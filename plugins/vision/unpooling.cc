@@ -21,7 +21,8 @@ int64_t Unpooled(int64_t size, int32_t padding, int32_t stride, int32_t window) 
 // added.
 template <class T>
 void Scatter(const Node& n) {
-  const Tensor values = n.in(0), out = n.out(0);
+  const Tensor values = n.in(0);
+  const Tensor out = n.out(0);
   std::fill_n(out.data<T>(), out.count(), T(0));
   const int64_t each = values.count() / std::max<int64_t>(values.dim(0), 1);
   const int64_t place = out.count() / std::max<int64_t>(out.dim(0), 1);
@@ -52,7 +53,8 @@ void MaxUnpooling2D::infer(const Node& n, Infer& out) {
   if (n.in_count() != 2 || n.out_count() != 1)
     throw Error{FBX_INVALID, std::to_string(n.in_count()) + " operands and " + std::to_string(n.out_count()) +
                                  " results, expected 2 and 1"};
-  const Tensor values = n.in(0), indices = n.in(1);
+  const Tensor values = n.in(0);
+  const Tensor indices = n.in(1);
   for (uint32_t i = 0; i < 2; ++i) {
     if (n.in(i).rank() >= 0 && n.in(i).rank() != 4)
       throw Error{FBX_INVALID, "rank " + std::to_string(n.in(i).rank()) + ", expected 4", Subject(i)};

@@ -22,7 +22,8 @@ std::string BuildIdOf(const dl_phdr_info& info) {
     while (static_cast<size_t>(end - at) >= sizeof(ElfW(Nhdr))) {
       ElfW(Nhdr) note;
       std::memcpy(&note, at, sizeof note);
-      const size_t name = (note.n_namesz + 3) & ~3u, text = (note.n_descsz + 3) & ~3u;
+      const size_t name = (note.n_namesz + 3) & ~3u;
+      const size_t text = (note.n_descsz + 3) & ~3u;
       at += sizeof note;
       if (static_cast<size_t>(end - at) < name + text) break;
       if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(at, "GNU", 4) == 0)

@@ -200,18 +200,18 @@ fbx_status Explain(const fbx_host* host, fbx_str path, const fbx_graph* graph, S
   return call_guarded(host, [&] {
     if (!FBX_HAS(sink, weight)) return;
     for (const WeightReport& r : ExplainWeights(std::string(to_string_view(path)), Graph(host, graph))) {
-      const fbx_cache_weight out{FBX_HEAD(fbx_cache_weight),
-                                 to_fbx_str(r.location),
-                                 to_fbx_str(r.op),
-                                 to_fbx_str(r.identity),
-                                 to_fbx_str(r.recipe),
-                                 r.kind,
-                                 r.found,
-                                 r.bytes,
-                                 r.packed_bytes,
-                                 to_fbx_str(r.segment),
-                                 to_fbx_str(r.code),
-                                 to_fbx_str(r.why)};
+      const fbx_cache_weight out{.head = FBX_HEAD(fbx_cache_weight),
+                                 .location = to_fbx_str(r.location),
+                                 .op = to_fbx_str(r.op),
+                                 .identity = to_fbx_str(r.identity),
+                                 .recipe = to_fbx_str(r.recipe),
+                                 .kind = r.kind,
+                                 .found = r.found,
+                                 .bytes = r.bytes,
+                                 .packed_bytes = r.packed_bytes,
+                                 .segment = to_fbx_str(r.segment),
+                                 .code = to_fbx_str(r.code),
+                                 .why = to_fbx_str(r.why)};
       sink->weight(sink, &out);
     }
   });
@@ -231,8 +231,15 @@ fbx_status Flush(const fbx_host* host, fbx_str path) noexcept {
 }  // namespace
 
 const void* CacheTable::table() noexcept {
-  static constexpr fbx_cache kTable{
-      FBX_HEAD(fbx_cache), List, Verify, Collect, RemoveSegments, Clear, Facts, Explain, Flush};
+  static constexpr fbx_cache kTable{.head = FBX_HEAD(fbx_cache),
+                                    .list = List,
+                                    .verify = Verify,
+                                    .collect = Collect,
+                                    .remove = RemoveSegments,
+                                    .clear = Clear,
+                                    .facts = Facts,
+                                    .explain = Explain,
+                                    .flush = Flush};
   return &kTable;
 }
 

@@ -20,7 +20,11 @@ using Dims = std::vector<size_t>;
 
 // Sizes that no tile divides, so that every channel tile is partly filled; rows of 4-bit blocks must be
 // complete.
-constexpr size_t kRows = 67, kColumns = 38, kBlockColumns = 64, kBlock = 32, kChannels = 11;
+constexpr size_t kRows = 67;
+constexpr size_t kColumns = 38;
+constexpr size_t kBlockColumns = 64;
+constexpr size_t kBlock = 32;
+constexpr size_t kChannels = 11;
 
 // A weights cache that digests packed bytes and stores nothing.
 class Capture {
@@ -125,7 +129,10 @@ class Canary {
                                                      : xnn_datatype_fp32;
     const Dims in = flat() ? Dims{1, columns_} : Dims{1, 7, 7, kChannels};
     const Dims out = flat() ? Dims{1, kRows} : Dims{1, 7, 7, kRows};
-    uint32_t x = 0, y = 0, f = 0, b = 0;
+    uint32_t x = 0;
+    uint32_t y = 0;
+    uint32_t f = 0;
+    uint32_t b = 0;
     int status = Value(graph, type, in, 0, XNN_VALUE_FLAG_EXTERNAL_INPUT, &x);
     if (status == 0) status = Value(graph, type, out, 1, XNN_VALUE_FLAG_EXTERNAL_OUTPUT, &y);
     if (status == 0) status = Filter(graph, &f);
@@ -135,7 +142,8 @@ class Canary {
   }
 
   int Op(xnn_subgraph_t graph, uint32_t x, uint32_t f, uint32_t b, uint32_t y) const {
-    const uint32_t side = this->side(), stride = plain_ ? 1 : 2;
+    const uint32_t side = this->side();
+    const uint32_t stride = plain_ ? 1 : 2;
     if (flat())
       return xnn_define_fully_connected(graph, -1, 1, x, f, b, y,
                                         transposed() ? XNN_FLAG_TRANSPOSE_WEIGHTS : 0);

@@ -12,7 +12,8 @@ namespace {
 
 float HalfToFloat(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
-  const uint32_t exponent = half >> 10 & 0x1f, fraction = half & 0x3ff;
+  const uint32_t exponent = half >> 10 & 0x1f;
+  const uint32_t fraction = half & 0x3ff;
   if (exponent == 0) {
     const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
     return sign ? -magnitude : magnitude;
@@ -22,7 +23,9 @@ float HalfToFloat(uint16_t half) {
 }
 
 uint16_t FloatToHalf(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value), sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t sign = bits >> 16 & 0x8000;
+  const uint32_t rest = bits & 0x7fffffff;
   if (rest > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00);   // NaN
   if (rest >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);  // 65520 and more
   if (rest < 0x38800000)  // denormal: the sum has a unit of 2^-24
@@ -38,7 +41,8 @@ uint16_t FloatToBfloat(float value) {
 template <class T>
 void Dequantize(Tensor t, float* out) {
   const fbx_quant& q = *t.quant();
-  size_t inner = 1, channels = 1;
+  size_t inner = 1;
+  size_t channels = 1;
   if (q.kind == FBX_QUANT_PER_AXIS) {
     channels = q.count;
     for (int i = q.axis + 1; i < t.rank(); ++i) inner *= static_cast<size_t>(t.dim(i));
@@ -85,7 +89,9 @@ std::vector<uint8_t> Repeat(Tensor constant, size_t times) {
 std::vector<uint8_t> SpreadFilter(Tensor filter, size_t pixels, size_t step) {
   const std::vector<uint8_t> floats = ToFloat(filter);
   const auto size = [&](int dim) { return static_cast<size_t>(filter.dim(dim)); };
-  const size_t lines = size(0) * size(1), pixel = size(3) * sizeof(float), line = size(2) * pixel;
+  const size_t lines = size(0) * size(1);
+  const size_t pixel = size(3) * sizeof(float);
+  const size_t line = size(2) * pixel;
   const size_t wide = line + step * (pixels - 1) * pixel;
   std::vector<uint8_t> all(pixels * lines * wide + XNN_EXTRA_BYTES);
   for (size_t p = 0; p < pixels; ++p) {

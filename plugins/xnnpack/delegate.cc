@@ -38,7 +38,8 @@ double WorkOf(const NetworkNode& node) {
 
 // Measured: waking a second thread costs as much as 4e5 products, and again half of 5e4 for every op.
 bool IsWorthThreads(const Network& network) {
-  double work = 0, ops = 0;
+  double work = 0;
+  double ops = 0;
   for (uint32_t i = 0; i < network.graph().node_count(); ++i) {
     const NetworkNode node(network, i);
     if (node.out_count() == 0 || node.out(0).rank() <= 0) continue;
@@ -229,7 +230,8 @@ xnn_status Delegate::Partition::Build(const Network& network, Session& session, 
 
 // Names the first node that XNNPACK rejects.
 void Delegate::Partition::Refuse(const Network& network, Session& session, xnn_status status) {
-  uint32_t good = 0, bad = network.graph().node_count();
+  uint32_t good = 0;
+  uint32_t bad = network.graph().node_count();
   while (bad - good > 1) {
     const uint32_t middle = good + (bad - good) / 2;
     (Build(network, session, middle) == xnn_status_success ? good : bad) = middle;

@@ -19,7 +19,8 @@ struct WeightReport {
   std::string recipe;    // for display
   fbx_cache_kind kind = FBX_CACHE_PRIVATE;
   bool found = false;
-  uint64_t bytes = 0, packed_bytes = 0;
+  uint64_t bytes = 0;
+  uint64_t packed_bytes = 0;
   std::string segment;    // if found
   std::string code, why;  // cause of a miss
 };

@@ -34,7 +34,8 @@ std::string Cpu() {
   FUSEBOX_ISA("avx512vnni");
 #undef FUSEBOX_ISA
 #elif defined(__aarch64__)
-  const unsigned long features = getauxval(AT_HWCAP), more = getauxval(AT_HWCAP2);
+  const unsigned long features = getauxval(AT_HWCAP);
+  const unsigned long more = getauxval(AT_HWCAP2);
   const auto add = [&](bool has, const char* name) { cpu += has ? name : ""; };
   add(features & HWCAP_ASIMDHP, "fp16 ");
   add(features & HWCAP_ASIMDDP, "dotprod ");

@@ -247,7 +247,12 @@ fbx_status Put(fbx_packed* packed, const void* bytes, size_t size) noexcept {
 
 void Release(void* handle) noexcept { delete static_cast<Held*>(handle); }
 
-constexpr fbx_weights kWeights{FBX_HEAD(fbx_weights), Acquire, Commit, Release, Put, Keeps};
+constexpr fbx_weights kWeights{.head = FBX_HEAD(fbx_weights),
+                               .acquire = Acquire,
+                               .commit = Commit,
+                               .release = Release,
+                               .put = Put,
+                               .keeps = Keeps};
 
 }  // namespace
 

@@ -23,7 +23,11 @@ void ModelWeights::Save() {
 
 cache::ModelMemo& ModelWeights::MemoOf(const fbx_file& file) {
   const std::lock_guard lock(mutex_);
-  const cache::ModelFile state{file.device, file.inode, file.size, file.modified_ns, file.changed_ns};
+  const cache::ModelFile state{.device = file.device,
+                               .inode = file.inode,
+                               .size = file.size,
+                               .modified_ns = file.modified_ns,
+                               .changed_ns = file.changed_ns};
   for (const Known& k : memos_)
     if (k.memo->file() == state) return *k.memo;
   memos_.push_back({std::string(to_string_view(file.path)), store_->Memo(state)});

@@ -25,9 +25,13 @@ namespace fusebox::xnnpack {
 namespace {
 
 // Outputs that no tile divides; more columns than the widest tile has, and not a multiple of it.
-constexpr size_t kOutputs = 40, kColumns = 160, kBlock = 32, kBlocks = kColumns / kBlock;
+constexpr size_t kOutputs = 40;
+constexpr size_t kColumns = 160;
+constexpr size_t kBlock = 32;
+constexpr size_t kBlocks = kColumns / kBlock;
 // The largest tiles have 16 rows. Numbers of rows with equal remainders by all usual tiles behave alike.
-constexpr size_t kTile = 16, kPeriod = 1680;
+constexpr size_t kTile = 16;
+constexpr size_t kPeriod = 1680;
 
 // Different for adjacent rows, so that parameters of another row lead to other results.
 float LargestOf(size_t row) { return 1 + 0.4f * static_cast<float>(row % 11); }
@@ -72,7 +76,8 @@ class Trial {
 
   // Errors are expected in the last tile.
   bool IsRight(size_t rows) {
-    std::vector<float> in(rows * kColumns + XNN_EXTRA_BYTES / sizeof(float)), out(rows * kOutputs);
+    std::vector<float> in(rows * kColumns + XNN_EXTRA_BYTES / sizeof(float));
+    std::vector<float> out(rows * kOutputs);
     for (size_t row = 0; row < rows; ++row) {
       const float* const from = pattern_.data() + row * 31 % kPattern;
       for (size_t k = 0; k < kColumns; ++k) in[row * kColumns + k] = LargestOf(row) * from[k];
@@ -116,8 +121,13 @@ class Trial {
   }
 
   int Define(xnn_subgraph_t graph, size_t rows) const {
-    const std::array<size_t, 2> in{rows, kColumns}, out{rows, kOutputs}, filter{kOutputs, kColumns};
-    uint32_t x = 0, q = 0, w = 0, y = 0;
+    const std::array<size_t, 2> in{rows, kColumns};
+    const std::array<size_t, 2> out{rows, kOutputs};
+    const std::array<size_t, 2> filter{kOutputs, kColumns};
+    uint32_t x = 0;
+    uint32_t q = 0;
+    uint32_t w = 0;
+    uint32_t y = 0;
     int status = xnn_define_tensor_value(graph, xnn_datatype_fp32, 2, in.data(), nullptr, 0,
                                          XNN_VALUE_FLAG_EXTERNAL_INPUT, &x);
     if (status == 0)
@@ -157,7 +167,10 @@ class Trial {
 bool HasAmx() {
 #if defined(__x86_64__)
   constexpr unsigned kAmxInt8 = 1U << 25;
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
   return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kAmxInt8) != 0;
 #else
   return false;

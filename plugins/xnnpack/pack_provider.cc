@@ -26,7 +26,8 @@ void ReleasePages(const fbx_tensor& constant) {
   if (constant.file == nullptr || constant.file->data == nullptr) return;
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto data = reinterpret_cast<uintptr_t>(constant.data);
-  const uintptr_t begin = (data + page - 1) / page * page, end = (data + constant.bytes) / page * page;
+  const uintptr_t begin = (data + page - 1) / page * page;
+  const uintptr_t end = (data + constant.bytes) / page * page;
   if (begin >= end) return;
   const auto* const first = static_cast<const std::byte*>(constant.data) + (begin - data);
   madvise(const_cast<std::byte*>(first), end - begin, MADV_DONTNEED);
@@ -86,7 +87,11 @@ const void* PackProvider::Register(Recipe recipe, const Source& source) {
   if (apart_) recipe.Add(*apart_, registrations_++);
   const cache::Key key = KeyOf(*weights_, {recipe, source.kernel, source.bias});
   if (const auto at = addresses_.find(key); at != addresses_.end()) return at->second;
-  Registered entry{key, recipe, source.kernel, source.bias, source.always_packed};
+  Registered entry{.key = key,
+                   .recipe = recipe,
+                   .kernel = source.kernel,
+                   .bias = source.bias,
+                   .always_packed = source.always_packed};
   if (const auto at = known_.find(key); at != known_.end()) {
     entry.index = at->second;
     statistics_.bytes_shared += SizeOf(entry.index);

@@ -40,7 +40,13 @@ void LookUpSpan::End(bool found, uint64_t bytes) {
   if (profile_ == nullptr) return;
   const uint64_t duration = profile_->now_ns(host_) - start_;
   const fbx_str name = sdk::to_fbx_str(found ? "weight cache hit" : "weight cache miss");
-  const fbx_span span{FBX_HEAD(fbx_span), name, 0, duration, bytes, 0, start_};
+  const fbx_span span{.head = FBX_HEAD(fbx_span),
+                      .name = name,
+                      .worker = 0,
+                      .duration_ns = duration,
+                      .bytes = bytes,
+                      .flops = 0,
+                      .start_ns = start_};
   profile_->add(host_, &span);
 }
 
@@ -61,8 +67,13 @@ void AddOperatorTimes(const fbx_host* host, xnn_runtime_t runtime) {
     if (name >= names.data() + names.size()) return;
     const std::string text = std::to_string(index++) + " " + name;
     name += std::strlen(name) + 1;
-    const fbx_span span{
-        FBX_HEAD(fbx_span), sdk::to_fbx_str(text), 0, us * 1000 + kHalfMicrosecond, 0, 0, start};
+    const fbx_span span{.head = FBX_HEAD(fbx_span),
+                        .name = sdk::to_fbx_str(text),
+                        .worker = 0,
+                        .duration_ns = us * 1000 + kHalfMicrosecond,
+                        .bytes = 0,
+                        .flops = 0,
+                        .start_ns = start};
     profile->add(host, &span);
     start += us * 1000;
   }

@@ -59,7 +59,7 @@ void Subgraph::Check(xnn_status status, const char* what) const {
 uint32_t Subgraph::Define(Tensor t, const Dims& dims, const void* data, uint32_t external, uint32_t flags) {
   if (!Quantized(t)) return data ? RealConstant(dims, data) : DefineReal(real_, dims, external, flags);
   uint32_t id = XNN_INVALID_VALUE_ID;
-  const Affine q = AffineOf(t);
+  const TensorQuant q = TensorQuantOf(t);
   Check(xnn_define_quantized_tensor_value(subgraph_, DatatypeOf(t), q.zero_point, q.scale, dims.size(),
                                           dims.data(), data, external, flags, &id));
   return id;
@@ -93,7 +93,8 @@ uint32_t Subgraph::In(const NetworkNode& node, uint32_t operand) {
 }
 
 uint32_t Subgraph::Repeated(const NetworkNode& node, uint32_t operand, size_t times) {
-  const Tensor t = node.in(operand), constant = *node.constant(operand);
+  const Tensor t = node.in(operand);
+  const Tensor constant = *node.constant(operand);
   const size_t size = static_cast<size_t>(t.count()) * (Quantized(t) ? 1 : sizeof(float));
   const std::vector<uint8_t> real = Quantized(t) ? std::vector<uint8_t>() : ToFloat(constant);
   const uint8_t* const once = Quantized(t) ? t.data<const uint8_t>() : real.data();
@@ -121,7 +122,7 @@ uint32_t Subgraph::Out(const NetworkNode& node, uint32_t result) {
                      external == XNN_INVALID_VALUE_ID ? 0 : XNN_VALUE_FLAG_EXTERNAL_OUTPUT);
 }
 
-uint32_t Subgraph::Temporary(xnn_datatype datatype, Affine affine, const Dims& dims) {
+uint32_t Subgraph::Temporary(xnn_datatype datatype, TensorQuant affine, const Dims& dims) {
   if (datatype == xnn_datatype_fp32 || datatype == xnn_datatype_fp16)
     return DefineReal(real_, dims, XNN_INVALID_VALUE_ID, 0);
   uint32_t id = XNN_INVALID_VALUE_ID;
@@ -134,8 +135,8 @@ void Subgraph::Convert(uint32_t from, uint32_t to) {
   Check(xnn_define_unary(subgraph_, xnn_unary_convert, nullptr, from, to, 0));
 }
 
-void Subgraph::Requantize(uint32_t from, Affine from_affine, uint32_t to, Affine to_affine, const Dims& dims,
-                          bool same_type) {
+void Subgraph::Requantize(uint32_t from, TensorQuant from_affine, uint32_t to, TensorQuant to_affine,
+                          const Dims& dims, bool same_type) {
   if (same_type && Within(from_affine.scale / to_affine.scale, 0x1p-8f, 0x1p+7f)) return Convert(from, to);
   const uint32_t real = Temporary(xnn_datatype_fp32, {}, dims);
   Convert(from, real);

@@ -31,7 +31,8 @@ struct Weights {
   bool always_packed = false;  // XNNPACK packs this op without look-up
   // Adjacent results in a row of a convolution that are computed as one with more channels. Their filters are
   // `step` columns apart, and zero elsewhere; dims are the dims of all of them.
-  size_t pixels = 1, step = 0;
+  size_t pixels = 1;
+  size_t step = 0;
 };
 
 class Subgraph {
@@ -55,7 +56,7 @@ class Subgraph {
   uint32_t Repeated(const NetworkNode& node, uint32_t operand, size_t times);
   uint32_t Out(const NetworkNode& node, uint32_t result = 0);
   // A value between ops that is not in the graph.
-  uint32_t Temporary(xnn_datatype datatype, Affine affine, const Dims& dims);
+  uint32_t Temporary(xnn_datatype datatype, TensorQuant affine, const Dims& dims);
   // The operand quantized per row at run time; the last `nonbatch` dims are a row.
   uint32_t Dynamic(uint32_t from, const Dims& dims, size_t nonbatch);
   // Same, for the images that a convolution reads. If their number is unknown, MayGrow becomes false: when it
@@ -69,8 +70,8 @@ class Subgraph {
   void FloatOut(const NetworkNode& node, const std::function<void(uint32_t id)>& define);
   void Convert(uint32_t from, uint32_t to);
   // Converts between two quantizations; through f32 if XNNPACK's multipliers are out of range.
-  void Requantize(uint32_t from, Affine from_affine, uint32_t to, Affine to_affine, const Dims& dims,
-                  bool same_type = true);
+  void Requantize(uint32_t from, TensorQuant from_affine, uint32_t to, TensorQuant to_affine,
+                  const Dims& dims, bool same_type = true);
 
   // Calls `define` with the result's id and the range of its activation. Adds a bias that is not constant
   // here (another partition unpacks it) afterwards.

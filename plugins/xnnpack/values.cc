@@ -23,14 +23,14 @@ void RequirePerTensor(Tensor t, const std::string& subject) {
     throw Reject{"QUANT", "a zero point of " + std::to_string(q->zero_points[0]) + " for " + dtype, subject};
 }
 
-float Quantize(float x, Affine q, Tensor t) {
+float Quantize(float x, TensorQuant q, Tensor t) {
   const float low = t.dtype() == FBX_I8 ? -128 : 0;
   return std::clamp(std::nearbyint(x / q.scale + static_cast<float>(q.zero_point)), low, low + 255);
 }
 
 }  // namespace
 
-Affine AffineOf(Tensor t) {
+TensorQuant TensorQuantOf(Tensor t) {
   if (!Quantized(t)) return {};
   return {t.quant()->scales[0], static_cast<int32_t>(t.quant()->zero_points[0])};
 }
@@ -78,7 +78,7 @@ void RequireSameType(Tensor a, Tensor b) {
 
 void RequireSameQuant(Tensor a, Tensor b) {
   RequireSameType(a, b);
-  if (Quantized(a) && AffineOf(a) != AffineOf(b))
+  if (Quantized(a) && TensorQuantOf(a) != TensorQuantOf(b))
     throw Reject{"QUANT", "operand and result are quantized differently"};
 }
 
@@ -137,7 +137,7 @@ Range FusedRange(const NetworkNode& node) {
   }
   const Tensor out = node.out(0);
   if (activation != Activation::kNone && Quantized(out) &&
-      Quantize(range.min, AffineOf(out), out) >= Quantize(range.max, AffineOf(out), out))
+      Quantize(range.min, TensorQuantOf(out), out) >= Quantize(range.max, TensorQuantOf(out), out))
     throw Reject{"QUANT", "its fused activation leaves only one quantized value", "result 0"};
   return range;
 }

@@ -17,10 +17,10 @@ namespace fusebox::xnnpack {
 using Dims = std::vector<size_t>;
 
 // Per-tensor quantization.
-struct Affine {
+struct TensorQuant {
   float scale = 1;
   int32_t zero_point = 0;
-  friend bool operator==(const Affine&, const Affine&) = default;
+  friend bool operator==(const TensorQuant&, const TensorQuant&) = default;
 };
 
 inline std::string Operand(uint32_t i) { return "operand " + std::to_string(i); }
@@ -28,7 +28,7 @@ inline std::string Operand(uint32_t i) { return "operand " + std::to_string(i); 
 inline bool Quantized(Tensor t) { return t.dtype() == FBX_I8 || t.dtype() == FBX_U8; }
 
 // For a quantized tensor that passed RequireValue; the default for floats.
-Affine AffineOf(Tensor t);
+TensorQuant TensorQuantOf(Tensor t);
 
 // Returns whether no scale is smaller.
 bool ScalesAreAtLeast(const fbx_quant& quant, float least);
@@ -64,7 +64,8 @@ inline bool Within(float x, float least, float below) { return x >= least && x <
 // The range of the op's fused activation; unbounded: infinities. Rejects activations that are not a clamp,
 // and ranges of a single quantized value.
 struct Range {
-  float min = -INFINITY, max = INFINITY;
+  float min = -INFINITY;
+  float max = INFINITY;
 };
 Range FusedRange(const NetworkNode& node);
 

@@ -70,11 +70,11 @@ static size_t bind_input(fusebox_session* session, float** values) {
 static void print_times(fusebox_session* session) {
   char* error = NULL;
   int32_t count = 0;
-  check(fusebox_session_take_times(session, &count, &error), &error);
+  check(fusebox_session_times(session, &count, &error), &error);
   for (int32_t i = 0; i < count; ++i) {
     fusebox_node_time time = FUSEBOX_NODE_TIME;
     check(fusebox_session_time(session, i, &time, &error), &error);
-    printf("node %d %s on %s: %.3f us\n", (int)time.node, time.op, time.who,
+    printf("node %d %s on %s: %.3f us\n", (int)time.node, time.op, time.runner,
            (double)time.total_ns / 1000.0 / (double)time.runs);
   }
 }

@@ -80,11 +80,11 @@ void Run(const std::string& path) {
     std::printf(", first %g", static_cast<double>(*static_cast<const float*>(output.data)));
   std::printf("\n");
   int32_t nodes = 0;
-  Check(fusebox_session_take_times(session.get(), &nodes, &error), &error);
+  Check(fusebox_session_times(session.get(), &nodes, &error), &error);
   for (int32_t i = 0; i < nodes; ++i) {
     fusebox_node_time time = FUSEBOX_NODE_TIME;
     Check(fusebox_session_time(session.get(), i, &time, &error), &error);
-    std::printf("node %d %s on %s: %.3f us\n", time.node, time.op, time.who,
+    std::printf("node %d %s on %s: %.3f us\n", time.node, time.op, time.runner,
                 static_cast<double>(time.total_ns) / 1000 / static_cast<double>(time.runs));
   }
 }

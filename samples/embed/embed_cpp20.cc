@@ -50,7 +50,7 @@ Status Run(const std::string& path) {
   const auto times = session->Times();
   if (!times) return times.error();
   for (const fusebox::NodeTime& time : *times)
-    std::printf("node %d %s on %s: %.3f us\n", time.node, time.op.c_str(), time.who.c_str(),
+    std::printf("node %d %s on %s: %.3f us\n", time.node, time.op.c_str(), time.runner.c_str(),
                 static_cast<double>(time.total_ns) / 1000 / static_cast<double>(time.runs));
   return {};
 }

@@ -7,10 +7,12 @@ namespace {
 
 using namespace fusebox::sdk;
 
-constexpr std::string_view kOp = "my_custom_fused_op", kScale = "example_option";
+constexpr std::string_view kOp = "my_custom_fused_op";
+constexpr std::string_view kScale = "example_option";
 
 struct Rule {
-  static constexpr std::string_view id = "acme.my_op.f32", implements = kOp;
+  static constexpr std::string_view id = "acme.my_op.f32";
+  static constexpr std::string_view implements = kOp;
   static void match(const Site& s) {
     s.arity(2, 2);
     for (const uint32_t i : {0u, 1u}) s.operand(i, FBX_F32);
@@ -31,13 +33,13 @@ struct Kernel {
     for (const uint32_t i : {0u, 1u}) out.like(i, n.in(0));
   }
   void invoke(const Node& n) const {
-    const auto a = n.in(0).values<const float>(), b = n.in(1).values<const float>();
+    const auto a = n.in(0).values<const float>();
+    const auto b = n.in(1).values<const float>();
     if (a.size() != b.size()) throw Error{FBX_INVALID, "the operands differ in size"};
-    const auto sum = n.out(0).values<float>(), product = n.out(1).values<float>();
-    for (size_t i = 0; i < a.size(); ++i) {
-      sum[i] = Keep(scale * (a[i] + b[i]));
-      product[i] = Keep(a[i] * b[i]);
-    }
+    const auto sum = n.out(0).values<float>();
+    const auto product = n.out(1).values<float>();
+    for (size_t i = 0; i < a.size(); ++i) sum[i] = Keep(scale * (a[i] + b[i]));
+    for (size_t i = 0; i < a.size(); ++i) product[i] = Keep(a[i] * b[i]);
   }
   // The plugin's options (fusebox.json) select the handling of denormal results.
   explicit Kernel(const Node& n)

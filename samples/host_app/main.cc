@@ -24,7 +24,9 @@ constexpr const char* kUsage =
 struct Arguments {
   std::string model, plugin;
   std::map<std::string, std::string> inputs;  // file by name
-  int seed = 1, threads = 1, runs = 1;
+  int seed = 1;
+  int threads = 1;
+  int runs = 1;
   bool json = false;
 };
 
@@ -34,7 +36,8 @@ Result<Arguments> Parse(std::vector<std::string> words) {
   if (words.size() % 2 == 0 || words[0] == "--help") return Error{Code::kInvalid, kUsage};
   out.model = words[0];
   for (size_t i = 1; i < words.size(); i += 2) {
-    const std::string &flag = words[i], &value = words[i + 1];
+    const std::string& flag = words[i];
+    const std::string& value = words[i + 1];
     int* const number = flag == "--seed"      ? &out.seed
                         : flag == "--threads" ? &out.threads
                         : flag == "--runs"    ? &out.runs
@@ -94,7 +97,7 @@ Status PrintOps(Session& session) {
   for (const NodeTime& time : *times) {
     if (time.function != times->front().function) continue;  // counted in the loop or call that runs it
     const double us = static_cast<double>(time.total_ns) / 1e3 / static_cast<double>(time.runs);
-    Row& row = rows[{time.op, time.who}];
+    Row& row = rows[{time.op, time.runner}];
     row.nodes += time.nodes;
     row.us += us;
     total += us;

@@ -68,7 +68,8 @@ class ConvLstmLayer {
                 kScalar, {Attr("shrink_axis_mask", 1)});
   }
   static Ref Exchanged(GraphBuilder& g, const Ref& v) {
-    Sizes order = {1, 0}, dims(v.shape.dims().begin(), v.shape.dims().end());
+    Sizes order = {1, 0};
+    Sizes dims(v.shape.dims().begin(), v.shape.dims().end());
     for (int64_t i = 2; i < v.shape.rank(); ++i) order.push_back(i);
     std::swap(dims[0], dims[1]);
     return g.Op("Transpose", {v, g.Const(Dims(order), "transpose/perm")}, dims);
@@ -173,7 +174,8 @@ class ConvLstmLayer {
     const bool line = space_ == 1;
     const int64_t stride = of_state ? 1 : o_.stride;
     const bool dilates = !of_state || o_.twist == Twist::kDilatedState;
-    const Sizes inner(space_, stride), apart(space_, dilates ? o_.dilation : 1);
+    const Sizes inner(space_, stride);
+    const Sizes apart(space_, dilates ? o_.dilation : 1);
     const Sizes first = line ? Sizes{1, 1} : Sizes{1};
     const std::vector<Attr> attrs = {Attr("strides", Join(first, inner, {1})),
                                      Attr("dilations", Join(first, apart, {1})),
@@ -204,8 +206,10 @@ class ConvLstmLayer {
     const Shape shape = StateShape();
     const auto op = [&](const char* name, const Ref& a, const Ref& b) { return g.Op(name, {a, b}, shape); };
     const auto act = [&](const Ref& v) { return g.Op(o_.relu ? "Relu" : "Tanh", {v}, shape); };
-    const auto kernels = Gates(g, weights[0]), recurrents = Gates(g, weights[1]);
-    std::vector<Ref> biases, sums;
+    const auto kernels = Gates(g, weights[0]);
+    const auto recurrents = Gates(g, weights[1]);
+    std::vector<Ref> biases;
+    std::vector<Ref> sums;
     if (o_.use_bias) biases = Gates(g, weights[2]);
     for (size_t i = 0; i < 4; ++i) {
       Ref in = x;
@@ -217,7 +221,8 @@ class ConvLstmLayer {
       sums.push_back(op("AddV2", of_x, Convolve(g, h, recurrents[i], true)));
     }
     if (o_.twist == Twist::kPeephole) sums[3] = op("AddV2", sums[3], c);
-    const Ref kept = op("Mul", Gate(g, sums[1]), c), added = op("Mul", Gate(g, sums[0]), act(sums[2]));
+    const Ref kept = op("Mul", Gate(g, sums[1]), c);
+    const Ref added = op("Mul", Gate(g, sums[0]), act(sums[2]));
     const Ref next = op("AddV2", kept, added);
     return {op("Mul", Gate(g, sums[3]), act(next)), next};
   }

@@ -13,10 +13,21 @@ namespace fusebox::samples {
 // x [batch, steps, size.., channels] -> "output" [batch, steps, size.., filters], or its last step, and with
 // return_state "state_h" and "state_c".
 struct ConvLstmOptions {
-  std::vector<int64_t> size = {5, 4}, kernel = {3, 2};  // of 1, 2 or 3 dimensions
-  int64_t batch = -1, steps = 3, channels = 3, filters = 2, stride = 1, dilation = 1;
-  bool same = true, go_backwards = false, return_sequences = false, return_state = false, relu = false,
-       hard_sigmoid = false, use_bias = true;
+  std::vector<int64_t> size = {5, 4};    // 1, 2 or 3 dimensions
+  std::vector<int64_t> kernel = {3, 2};  // 1, 2 or 3 dimensions
+  int64_t batch = -1;
+  int64_t steps = 3;
+  int64_t channels = 3;
+  int64_t filters = 2;
+  int64_t stride = 1;
+  int64_t dilation = 1;
+  bool same = true;
+  bool go_backwards = false;
+  bool return_sequences = false;
+  bool return_state = false;
+  bool relu = false;
+  bool hard_sigmoid = false;
+  bool use_bias = true;
   bool keras2 = false;  // the initial state is a convolution by zeros
   enum class Twist {
     kNone,

@@ -12,7 +12,8 @@ const FunctionBuilder& AddFusedFunction(SavedModelBuilder& model, const CustomFu
   FunctionBuilder& f = model.AddFunction("__inference_my_custom_fused_op");
   f.SetAttr(Attr("_implements", "my_custom_fused_op",
                  {Attr("tfl_fusable_op", true), Attr("example_option", options.example_option)}));
-  Ref a = f.Arg("in1", tf::DT_FLOAT, shape), b = f.Arg("in2", tf::DT_FLOAT, shape);
+  Ref a = f.Arg("in1", tf::DT_FLOAT, shape);
+  Ref b = f.Arg("in2", tf::DT_FLOAT, shape);
   if (options.real_body) {
     Ref factor = f.Const(Float(static_cast<float>(options.example_option)), "factor");
     f.Return({f.Op("Mul", {f.Op("AddV2", {a, b}, shape), factor}, shape), f.Op("Mul", {a, b}, shape)});

@@ -232,7 +232,8 @@ Ref FunctionBuilder::Handle(VariableRef variable) {
   for (size_t i = 0; i < captures_.size(); ++i) {
     if (captures_[i].index == variable.index) return capture_args_[i];
   }
-  std::string stem = ArgumentName(model_.NameOf(variable)) + "_resource", name = stem;
+  std::string stem = ArgumentName(model_.NameOf(variable)) + "_resource";
+  std::string name = stem;
   for (int i = 0; !names_.insert(name).second; ++i) name = stem + "_" + std::to_string(i);
   captures_.push_back(variable);
   capture_args_.push_back({name, tf::DT_RESOURCE, kScalar});

@@ -5,7 +5,10 @@
 namespace fusebox::samples {
 namespace {
 
-constexpr int64_t kSteps = 6, kWidth = 8, kHeads = 2, kHeadSize = 4;
+constexpr int64_t kSteps = 6;
+constexpr int64_t kWidth = 8;
+constexpr int64_t kHeads = 2;
+constexpr int64_t kHeadSize = 4;
 
 // Keras EinsumDense with bias: the projections of a MultiHeadAttention.
 class Projections {
@@ -41,8 +44,10 @@ Status WriteKeras3Attention(const std::string& dir, uint64_t seed) {
   SavedModelBuilder model(SavedModelBuilder::Exporter::kKeras3);
   FunctionBuilder& f = model.AddFunction("__inference_function");
   Projections layer(model, f, seed);
-  const Shape heads = {-1, kSteps, kHeads, kHeadSize}, kernel = {kWidth, kHeads, kHeadSize};
-  const Shape bias = {kHeads, kHeadSize}, scores = {-1, kHeads, kSteps, kSteps};
+  const Shape heads = {-1, kSteps, kHeads, kHeadSize};
+  const Shape kernel = {kWidth, kHeads, kHeadSize};
+  const Shape bias = {kHeads, kHeadSize};
+  const Shape scores = {-1, kHeads, kSteps, kSteps};
   const Ref x = f.Arg("x", tf::DT_FLOAT, {-1, kSteps, kWidth});
   const Ref query = layer.Apply("query", "abc,cde->abde", x, kernel, bias, heads);
   const Ref key = layer.Apply("key", "abc,cde->abde", x, kernel, bias, heads);

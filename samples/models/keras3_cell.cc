@@ -106,7 +106,8 @@ std::vector<Ref> Keras3Cell::Lstm(GraphBuilder& g, const Ref& x, const std::vect
 Ref Keras3Cell::Gru(GraphBuilder& g, const Ref& x, const Ref& h, const std::vector<Ref>& weights) const {
   const Shape shape = state_shape();
   const int64_t units = options_.units;
-  Ref input_bias, recurrent_bias;
+  Ref input_bias;
+  Ref recurrent_bias;
   if (options_.use_bias) input_bias = weights[2];
   if (options_.use_bias && options_.reset_after) {
     const Shape row = {3 * units};
@@ -119,7 +120,8 @@ Ref Keras3Cell::Gru(GraphBuilder& g, const Ref& x, const Ref& h, const std::vect
   if (options_.reset_after) hs = Products(g, h, weights[1], options_.use_bias ? &recurrent_bias : nullptr, 3);
   else hs = Products(g, h, Columns(g, weights[1], 0, 2 * units), nullptr, 2);
   const auto gate = [&](size_t i) { return Gate(g, g.Op("AddV2", {xs[i], hs[i]}, shape)); };
-  const Ref z = gate(0), r = gate(1);
+  const Ref z = gate(0);
+  const Ref r = gate(1);
   const Ref reset = options_.reset_after
                         ? g.Op("Mul", {r, hs[2]}, shape)
                         : MatMul(g, g.Op("Mul", {r, h}, shape), Columns(g, weights[1], 2 * units, units));

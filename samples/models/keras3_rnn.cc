@@ -73,7 +73,8 @@ class Keras3Layer {
     const auto xs = f.Ops("Unpack", {steps},
                           std::vector<Shape>(static_cast<size_t>(o_.steps), Shape{o_.batch, o_.inputs}),
                           {Attr("num", o_.steps), Attr("axis", 0)});
-    std::vector<Ref> weights, hs;
+    std::vector<Ref> weights;
+    std::vector<Ref> hs;
     for (const VariableRef v : variables_) weights.push_back(f.Read(v));
     for (size_t t = 0; t < xs.size(); ++t) {
       const bool last = t + 1 == xs.size();
@@ -93,8 +94,10 @@ class Keras3Layer {
 
   // All matrices transposed and flat, then all biases; a GRU has its reset gate first.
   Ref Packed(FunctionBuilder& f) const {
-    const int64_t gates = cell_.gates(), u = o_.units;
-    std::vector<Ref> matrices, biases;
+    const int64_t gates = cell_.gates();
+    const int64_t u = o_.units;
+    std::vector<Ref> matrices;
+    std::vector<Ref> biases;
     for (size_t i = 0; i < 2; ++i) {
       const int64_t rows = i == 0 ? o_.inputs : u;
       auto parts =
@@ -238,14 +241,18 @@ class Keras3Layer {
   const FunctionBuilder& Body(const std::vector<Ref>& values, size_t carried) {
     FunctionBuilder& g = model_.AddFunction("while_body");
     const std::vector<Ref> args = AddArgs(g, values);
-    const Ref &time = args[2], one = g.Const(Int(1), "add/y");
-    const size_t count = cell_.state_count(), lists = carried + 1, handles = lists + (o_.mask ? 2 : 1);
+    const Ref& time = args[2];
+    const Ref one = g.Const(Int(1), "add/y");
+    const size_t count = cell_.state_count();
+    const size_t lists = carried + 1;
+    const size_t handles = lists + (o_.mask ? 2 : 1);
     const auto next_of = [&](const Ref& counter) { return g.Op("AddV2", {counter, one}, kScalar); };
     Ref next_time = next_of(time);
     if (o_.twist == Twist::kReadAt)
       next_time = g.Op("Minimum", {next_time, g.Const(Int(o_.steps - 1), "end")}, kScalar);
     const Ref x = Item(g, args[lists], time, tf::DT_FLOAT, o_.inputs);
-    std::vector<Ref> states(args.begin() + 4, args.begin() + 4 + static_cast<ptrdiff_t>(count)), weights;
+    std::vector<Ref> states(args.begin() + 4, args.begin() + 4 + static_cast<ptrdiff_t>(count));
+    std::vector<Ref> weights;
     for (size_t i = 0; i < variables_.size(); ++i)
       weights.push_back(
           g.Op("ReadVariableOp", {args[handles + i]}, WeightShape(i), {Attr("dtype", tf::DT_FLOAT)}));

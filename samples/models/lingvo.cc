@@ -151,7 +151,8 @@ Status WriteLingvo(const std::string& dir, uint64_t seed, const LingvoOptions& o
 
   FunctionBuilder& f = model.AddFunction("__inference_call");
   std::vector<Ref> arguments = {f.Arg("x", tf::DT_FLOAT, {o.batch, o.inputs})};
-  std::vector<std::string> inputs = {"x"}, results = {"m1"};
+  std::vector<std::string> inputs = {"x"};
+  std::vector<std::string> results = {"m1"};
   std::vector<Ref> states;
   if (o.states) {
     states = {f.Arg("m0", tf::DT_FLOAT, {o.batch, outputs}), f.Arg("c0", tf::DT_FLOAT, {o.batch, o.cells})};

@@ -19,11 +19,15 @@ struct LstmVariables {
 };
 
 LstmVariables AddVariables(SavedModelBuilder& model, Random& random, const LstmOptions& o) {
-  int64_t n = o.inputs, u = o.units;
-  TensorValue kernel = random.Weights({n, 4 * u}), recurrent = random.Weights({o.independent ? 1 : u, 4 * u});
+  int64_t n = o.inputs;
+  int64_t u = o.units;
+  TensorValue kernel = random.Weights({n, 4 * u});
+  TensorValue recurrent = random.Weights({o.independent ? 1 : u, 4 * u});
   TensorValue bias = random.Uniform({4 * u}, -0.2f, 0.2f);
-  TensorValue dense_kernel = random.Weights({u, 1}), dense_bias = random.Uniform({1}, -0.2f, 0.2f);
-  TensorValue state_h = random.Weights({n, u}), state_c = random.Weights({n, u});
+  TensorValue dense_kernel = random.Weights({u, 1});
+  TensorValue dense_bias = random.Uniform({1}, -0.2f, 0.2f);
+  TensorValue state_h = random.Weights({n, u});
+  TensorValue state_c = random.Weights({n, u});
 
   const std::string cell = "layer_with_weights-0/cell/";
   LstmVariables v;
@@ -43,8 +47,8 @@ LstmVariables AddVariables(SavedModelBuilder& model, Random& random, const LstmO
 
 // value[:, index] of a batch-major input, value[index] of a shape.
 Ref SliceAt(FunctionBuilder& f, const Ref& value, int axis, int index, const Shape& shape) {
-  TensorValue begin = axis ? Ints({0, index}) : Ints({index}),
-              end = axis ? Ints({0, index + 1}) : Ints({index + 1});
+  TensorValue begin = axis ? Ints({0, index}) : Ints({index});
+  TensorValue end = axis ? Ints({0, index + 1}) : Ints({index + 1});
   return f.Op("StridedSlice",
               {value, f.Const(begin, "strided_slice/stack"), f.Const(end, "strided_slice/stack_1"),
                f.Const(axis ? Ints({1, 1}) : Ints({1}), "strided_slice/stack_2")},
@@ -109,7 +113,9 @@ Status WriteLstm(const std::string& dir, uint64_t seed, const LstmOptions& optio
     Ref value = f.Read(variable);
     return f.Op("Identity", {value}, value.shape);
   };
-  Ref kernel = read(v.kernel), recurrent = read(v.recurrent), bias = read(v.bias);
+  Ref kernel = read(v.kernel);
+  Ref recurrent = read(v.recurrent);
+  Ref bias = read(v.bias);
   std::vector<Ref> results = f.Call(lstm, {x, h, c, kernel, recurrent, bias});
 
   Ref output = results[o.return_sequences ? 1 : 0];
@@ -122,7 +128,8 @@ Status WriteLstm(const std::string& dir, uint64_t seed, const LstmOptions& optio
   bool states = o.return_state || user_state;
   f.Return(states ? std::vector<Ref>{output, results[2], results[3]} : std::vector<Ref>{output});
 
-  std::vector<std::string> inputs = {"x"}, outputs = {"output"};
+  std::vector<std::string> inputs = {"x"};
+  std::vector<std::string> outputs = {"output"};
   if (user_state) inputs.insert(inputs.end(), {"state_h", "state_c"});
   if (states) outputs.insert(outputs.end(), {"state_h", "state_c"});
   model.AddSignature("serving_default", f, inputs, outputs);

@@ -80,12 +80,19 @@ FunctionBuilder& AddLstmFunction(SavedModelBuilder& model, const LstmOptions& op
   f.SetAttr(Attr("api_implements", (options.independent ? "indy_lstm_" : "lstm_") + uuid))
       .SetAttr(Attr("api_preferred_device", "CPU"));
   f.SetAttr(Attr("time_major", options.time_major)).SetAttr(Attr("go_backwards", options.go_backwards));
-  const LayerShape shape{options.batch,          options.steps,        options.inputs,
-                         options.units,          options.time_major,   options.go_backwards,
-                         options.last_step_only, options.unknown_rank, masks};
+  const LayerShape shape{.batch = options.batch,
+                         .steps = options.steps,
+                         .inputs = options.inputs,
+                         .units = options.units,
+                         .time_major = options.time_major,
+                         .go_backwards = options.go_backwards,
+                         .last_step_only = options.last_step_only,
+                         .unknown_rank = options.unknown_rank,
+                         .masks = masks};
   int64_t units = options.units;
   Ref inputs = f.Arg("inputs", tf::DT_FLOAT, shape.input());
-  Ref h = f.Arg("init_h", tf::DT_FLOAT, shape.state()), c = f.Arg("init_c", tf::DT_FLOAT, shape.state());
+  Ref h = f.Arg("init_h", tf::DT_FLOAT, shape.state());
+  Ref c = f.Arg("init_c", tf::DT_FLOAT, shape.state());
   Ref kernel = f.Arg("kernel", tf::DT_FLOAT, {options.inputs, 4 * units});
   Ref recurrent = f.Arg("recurrent_kernel", tf::DT_FLOAT, {options.independent ? 1 : units, 4 * units});
   Ref bias = f.Arg("bias", tf::DT_FLOAT, {4 * units});

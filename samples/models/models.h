@@ -63,10 +63,15 @@ Status WriteLstm(const std::string& dir, uint64_t seed, const LstmOptions& optio
 // weights -> "output", and with return_state "state_h" (and "state_c").
 struct Keras3RnnOptions {
   enum class Layer { kLstm, kGru, kSimpleRnn } layer = Layer::kLstm;
-  bool reset_after = true;                           // of a GRU
-  int implementation = 2;                            // 2: one product for all gates, 1: one per gate
-  int batch = -1, steps = 5, inputs = 3, units = 4;  // batch -1: dynamic
-  bool go_backwards = false, return_sequences = false, return_state = false;
+  bool reset_after = true;  // of a GRU
+  int implementation = 2;   // 2: one product for all gates, 1: one per gate
+  int batch = -1;           // -1: dynamic
+  int steps = 5;
+  int inputs = 3;
+  int units = 4;
+  bool go_backwards = false;
+  bool return_sequences = false;
+  bool return_state = false;
   bool relu = false;  // its activation, else tanh
   enum class Gates { kSigmoid, kHardSigmoid, kHardSigmoidOfKeras3 } gates = Gates::kSigmoid;
   bool unroll = false;  // one copy of the cell per step, no loop
@@ -95,7 +100,10 @@ Status WriteKeras3Rnn(const std::string& dir, uint64_t seed, const Keras3RnnOpti
 // or "forward" and "backward" if they are separate; and returned states "state_h" ("forward_state_h", ...).
 struct RecurrentOptions {
   enum class Cell { kLstm, kGru, kGruResetBefore, kSimpleRnn } cell = Cell::kGru;
-  int batch = -1, steps = 5, inputs = 3, units = 8;  // -1: dynamic
+  int batch = -1;  // -1: dynamic
+  int steps = 5;
+  int inputs = 3;
+  int units = 8;
   bool time_major = false;
   bool go_backwards = false;
   bool return_sequences = false;

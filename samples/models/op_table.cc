@@ -190,7 +190,8 @@ tf::OpDef Parse(std::string_view line) {
   tf::OpDef op;
   op.set_is_stateful(line.ends_with('!'));
   line = Trim(line.substr(0, line.rfind(')') + 1));
-  size_t open = line.find('('), arrow = line.find("->");
+  size_t open = line.find('(');
+  size_t arrow = line.find("->");
   FUSEBOX_CHECK(open != line.npos && arrow != line.npos);
   op.set_name(std::string(line.substr(0, open)));
   AddArgs(Trim(line.substr(open, arrow - open)), op, true);

@@ -60,9 +60,12 @@ class RecurrentModel {
   static std::string StateName(int i) { return i == 0 ? "state_h" : "state_c"; }
 
   Direction Make(const std::string& name, int units, bool backwards) {
-    const int64_t n = options_.inputs, u = units, columns = GatesOf(options_.cell) * u;
+    const int64_t n = options_.inputs;
+    const int64_t u = units;
+    const int64_t columns = GatesOf(options_.cell) * u;
     const std::string layer = name.empty() ? "" : name + "layer/";
-    const std::string path = "layer_with_weights-0/" + layer + "cell/", cell = name + "rnn/cell/";
+    const std::string path = "layer_with_weights-0/" + layer + "cell/";
+    const std::string cell = name + "rnn/cell/";
     Direction d{.name = name};
     d.shape = {.batch = options_.batch,
                .steps = options_.steps,
@@ -131,7 +134,8 @@ class RecurrentModel {
 
   // The mask of a Masking layer.
   static Ref MaskOf(FunctionBuilder& f, const Ref& x) {
-    const Shape shape = x.shape, steps = {shape[0], shape[1], 1};
+    const Shape shape = x.shape;
+    const Shape steps = {shape[0], shape[1], 1};
     const Ref any = f.Op(
         "Any", {f.Op("NotEqual", {x, f.Const(Float(0), "NotEqual/y")}, shape), f.Const(Ints({-1}), "axis")},
         steps, {Attr("keep_dims", true)});

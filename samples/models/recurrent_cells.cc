@@ -122,10 +122,11 @@ struct Arguments {
 
 Arguments AddArguments(FunctionBuilder& f, const LayerShape& shape, int64_t gates, bool two_biases) {
   int64_t units = shape.units;
-  return {f.Arg("inputs", tf::DT_FLOAT, shape.input()), f.Arg("init_h", tf::DT_FLOAT, shape.state()),
-          f.Arg("kernel", tf::DT_FLOAT, {shape.inputs, gates * units}),
-          f.Arg("recurrent_kernel", tf::DT_FLOAT, {units, gates * units}),
-          f.Arg("bias", tf::DT_FLOAT, two_biases ? Shape{2, gates * units} : Shape{gates * units})};
+  return {.inputs = f.Arg("inputs", tf::DT_FLOAT, shape.input()),
+          .h = f.Arg("init_h", tf::DT_FLOAT, shape.state()),
+          .kernel = f.Arg("kernel", tf::DT_FLOAT, {shape.inputs, gates * units}),
+          .recurrent = f.Arg("recurrent_kernel", tf::DT_FLOAT, {units, gates * units}),
+          .bias = f.Arg("bias", tf::DT_FLOAT, two_biases ? Shape{2, gates * units} : Shape{gates * units})};
 }
 
 void SetAttrs(FunctionBuilder& f, const RecurrentOptions& options, const LayerShape& shape) {
@@ -168,7 +169,8 @@ FunctionBuilder& AddSimpleRnnFunction(SavedModelBuilder& model, const RecurrentO
   const auto step = [&](GraphBuilder& g, const Ref& x, const std::vector<Ref>& states,
                         const Weights& weights) {
     const Shape state = shape.state();
-    Ref of_x = g.Op("MatMul", {x, weights[0]}, state), of_h = g.Op("MatMul", {states[0], weights[1]}, state);
+    Ref of_x = g.Op("MatMul", {x, weights[0]}, state);
+    Ref of_h = g.Op("MatMul", {states[0], weights[1]}, state);
     Ref sum = options.other_body ? g.Op("BiasAdd", {g.Op("AddV2", {of_h, of_x}, state), weights[2]}, state)
                                  : g.Op("AddV2", {g.Op("BiasAdd", {of_x, weights[2]}, state), of_h}, state);
     return std::vector<Ref>{Activate(g, options.activation, sum, state)};

@@ -39,7 +39,8 @@ class RecurrentLoop {
 
   std::vector<Ref> Loop(FunctionBuilder& f, const Ref& list, const Ref& count, const std::vector<Ref>& states,
                         const std::vector<Ref>& weights) {
-    int64_t batch = shape_.batch, units = shape_.units;
+    int64_t batch = shape_.batch;
+    int64_t units = shape_.units;
     int64_t kept = shape_.last_step_only ? 1 : shape_.steps;
     Ref size = shape_.last_step_only ? f.Const(Int(1), "TensorArrayV2_1/num_elements") : count;
     Ref reserved =
@@ -134,7 +135,9 @@ class RecurrentLoop {
     std::vector<Ref> args = AddLoopArgs(g, values);
     g.SetScope("while");
     const auto captured = args.begin() + static_cast<ptrdiff_t>(count_at_);
-    const Ref &counter = args[0], &time = args[2], &list = args[3];
+    const Ref& counter = args[0];
+    const Ref& time = args[2];
+    const Ref& list = args[3];
     Ref x = g.Op("TensorListGetItem",
                  {captured[1], time, g.Const(Ints({-1, shape_.inputs}), "TensorListGetItem/element_shape")},
                  {shape_.batch, shape_.inputs}, {Attr("element_dtype", tf::DT_FLOAT)});

@@ -11,8 +11,12 @@
 namespace fusebox::samples {
 
 struct LayerShape {
-  int batch = -1, steps = -1, inputs = 1, units = 1;  // -1: dynamic
-  bool time_major = false, go_backwards = false;
+  int batch = -1;  // -1: dynamic
+  int steps = -1;  // -1: dynamic
+  int inputs = 1;
+  int units = 1;
+  bool time_major = false;
+  bool go_backwards = false;
   bool last_step_only = false;  // the loop keeps only one step
   bool unknown_rank = false;    // the argument has no rank
   Masks masks = Masks::kNone;

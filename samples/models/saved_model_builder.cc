@@ -16,8 +16,9 @@
 namespace fusebox::samples {
 namespace {
 
-constexpr const char *kTensorFlowVersion = "2.8.4",
-                     *kTensorFlowOfKeras3 = "2.17.0";  // the emulated versions
+// Versions that are emulated.
+constexpr const char* kTensorFlowVersion = "2.8.4";
+constexpr const char* kTensorFlowOfKeras3 = "2.17.0";
 constexpr int kProducer = 987;
 
 // Escapes with ".", the escape character of keys.
@@ -136,13 +137,25 @@ VariableRef SavedModelBuilder::AddVariable(const std::string& name, TensorValue 
                                            const std::string& path, bool trainable) {
   const int index = static_cast<int>(variables_.size());
   if (exporter_ == Exporter::kTensorFlow) {
-    variables_.push_back({name, std::move(value), path, trainable, index});
+    variables_.push_back({.name = name,
+                          .value = std::move(value),
+                          .path = path,
+                          .trainable = trainable,
+                          .captured_as = index});
     main_->AddVariable(variables_.back());
     return {index};
   }
   const std::string place = std::to_string(index / 2);
-  variables_.push_back({name, value, "variables/" + place, trainable, index});
-  variables_.push_back({name, std::move(value), "_all_variables/" + place, trainable, index});
+  variables_.push_back({.name = name,
+                        .value = value,
+                        .path = "variables/" + place,
+                        .trainable = trainable,
+                        .captured_as = index});
+  variables_.push_back({.name = name,
+                        .value = std::move(value),
+                        .path = "_all_variables/" + place,
+                        .trainable = trainable,
+                        .captured_as = index});
   main_->AddVariableAndCopy(variables_.back());
   return {index + 1};
 }
@@ -159,14 +172,16 @@ void SavedModelBuilder::AddSignature(const std::string& key, const FunctionBuild
   FunctionBuilder& wrapper = AddFunction("__inference_signature_wrapper");
   tf::SignatureDef& signature = signatures_[key];
   signature.set_method_name("tensorflow/serving/predict");
-  std::vector<Ref> arguments(inputs.size()), placeholders;
+  std::vector<Ref> arguments(inputs.size());
+  std::vector<Ref> placeholders;
   for (size_t i : SortedOrder(inputs)) {
     const Ref& arg = function.args()[i];
     arguments[i] = wrapper.Arg(inputs[i], arg.dtype, arg.shape);
     placeholders.push_back(main_->AddPlaceholder(key + "_" + inputs[i], arg.dtype, arg.shape));
     (*signature.mutable_inputs())[inputs[i]] = InfoOf(placeholders.back());
   }
-  std::vector<Ref> results = wrapper.Call(function, arguments), sorted;
+  std::vector<Ref> results = wrapper.Call(function, arguments);
+  std::vector<Ref> sorted;
   std::vector<size_t> order = SortedOrder(outputs);
   for (size_t i : order) sorted.push_back(results[i]);
   wrapper.Return(sorted);

@@ -113,7 +113,9 @@ Names V1Graph::Branches(const std::string& scope, const std::string& condition, 
 
 Names V1Graph::Cond(const std::string& name, const std::string& condition, const Branch& then_branch,
                     const Branch& else_branch) {
-  const std::string outer = scope_, scope = Unique(name), here = Use(condition);
+  const std::string outer = scope_;
+  const std::string scope = Unique(name);
+  const std::string here = Use(condition);
   scope_.clear();
   tf::NodeDef& pivot = Add("Switch", scope + "/Switch", {Attr("T", tf::DT_BOOL)});
   names_[scope + "/Switch"] = 1;
@@ -125,7 +127,8 @@ Names V1Graph::Cond(const std::string& name, const std::string& condition, const
     node.add_input(scope + (side == 1 ? "/Switch:1" : "/Switch"));
   }
   const std::string id = Identity(here, scope + "/pred_id");
-  const Names taken = Branches(scope, id, 1, then_branch), other = Branches(scope, id, 0, else_branch);
+  const Names taken = Branches(scope, id, 1, then_branch);
+  const Names other = Branches(scope, id, 0, else_branch);
   FUSEBOX_CHECK(taken.size() == other.size());
   Names results;
   for (size_t i = 0; i < taken.size(); ++i) {
@@ -141,7 +144,8 @@ Names V1Graph::Cond(const std::string& name, const std::string& condition, const
 
 Names V1Graph::While(const std::string& name, const Names& variables,
                      const std::function<std::string(const Names&)>& condition, const Step& body) {
-  const std::string outer = scope_, scope = Unique(name);
+  const std::string outer = scope_;
+  const std::string scope = Unique(name);
   Names initial;
   for (const std::string& value : variables) initial.push_back(Use(value));
   scope_.clear();
@@ -165,7 +169,8 @@ Names V1Graph::While(const std::string& name, const Names& variables,
   scope_.clear();
   const std::string more = Use(written);
   Add("LoopCond", scope + "/LoopCond").add_input(more);
-  Names switches, inside;
+  Names switches;
+  Names inside;
   for (const std::string& merge : merges) {
     tf::NodeDef& node = Add("Switch", Unique(scope + "/Switch"), {Attr("T", types_.at(merge))});
     node.add_input(merge);

@@ -42,7 +42,8 @@ class Writer {
   }
 
   void AddWeights() {
-    const int u = o_.units, rows = o_.inputs + out_units();
+    const int u = o_.units;
+    const int rows = o_.inputs + out_units();
     kernel_ = Weight(gru() ? "gates/kernel" : "kernel", {rows, (lstm() ? 4 : gru() ? 2 : 1) * u});
     bias_ = Weight(gru() ? "gates/bias" : "bias", {(lstm() ? 4 : gru() ? 2 : 1) * u});
     if (gru()) {
@@ -156,7 +157,8 @@ class Writer {
             ? std::vector<Attr>{Attr("T", tf::DT_FLOAT), Attr("cell_clip", 0.0f), Attr("use_peephole", false)}
             : std::vector<Attr>{Attr("T", tf::DT_FLOAT), Attr("forget_bias", o_.forget_bias),
                                 Attr("cell_clip", -1.0f), Attr("use_peephole", false)});
-    const std::string c = g_.Output(op, 1, tf::DT_FLOAT), h = g_.Output(op, 6, tf::DT_FLOAT);
+    const std::string c = g_.Output(op, 1, tf::DT_FLOAT);
+    const std::string h = g_.Output(op, 6, tf::DT_FLOAT);
     states_ = {Last(c), Last(h)};
     return h;
   }

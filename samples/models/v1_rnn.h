@@ -18,7 +18,10 @@ struct V1RnnOptions {
     kFusedBlockLstm,  // LSTMBlockFusedCell: one BlockLSTM for all steps
     kFusedBlockLstm2  // BlockLSTMV2, whose gates are in another order
   } cell = Cell::kBasicLstm;
-  int batch = 2, steps = 4, inputs = 3, units = 5;  // batch, steps -1: known at run time only
+  int batch = 2;  // -1: known at run time only
+  int steps = 4;  // -1: known at run time only
+  int inputs = 3;
+  int units = 5;
   bool time_major = false;
   bool backwards = false;   // the second layer of bidirectional_dynamic_rnn
   bool lengths = false;     // sequence_length, an input

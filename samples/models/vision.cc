@@ -56,15 +56,16 @@ Status WriteCalling(SavedModelBuilder& model, const std::string& dir, const Func
 }  // namespace
 
 Status WriteNonMaxSuppression(const std::string& dir, uint64_t seed) {
-  constexpr int kBoxes = 8, kMost = 5;
+  constexpr int kBoxes = 8;
+  constexpr int kMost = 5;
   SavedModelBuilder model;
   FunctionBuilder& f = model.AddFunction("non_max_suppression_padded_v2");
   f.SetAttr(Attr("_implements", "non_max_suppression_padded_v2"));
-  const Ref boxes = f.Arg("boxes", tf::DT_FLOAT, {kBoxes, 4}),
-            scores = f.Arg("scores", tf::DT_FLOAT, {kBoxes});
+  const Ref boxes = f.Arg("boxes", tf::DT_FLOAT, {kBoxes, 4});
+  const Ref scores = f.Arg("scores", tf::DT_FLOAT, {kBoxes});
   f.Arg("max_output_size", tf::DT_INT32, kScalar);
-  const Ref overlap = f.Arg("iou_threshold", tf::DT_FLOAT, kScalar),
-            least = f.Arg("score_threshold", tf::DT_FLOAT, kScalar);
+  const Ref overlap = f.Arg("iou_threshold", tf::DT_FLOAT, kScalar);
+  const Ref least = f.Arg("score_threshold", tf::DT_FLOAT, kScalar);
   Expressions e(f);
   const Suppressed kept = SuppressGreedily(e, Corners(e, boxes), scores, e.Like("Greater", scores, least),
                                            overlap, "GreaterEqual", kMost);
@@ -76,8 +77,12 @@ Status WriteNonMaxSuppression(const std::string& dir, uint64_t seed) {
 }
 
 Status WriteDetectionPostProcess(const std::string& dir, uint64_t seed) {
-  constexpr int kAnchors = 6, kClasses = 3, kMost = 4;
-  constexpr float kScales[] = {10, 10, 5, 5}, kOverlap = 0.5F, kLeast = 0.1F;
+  constexpr int kAnchors = 6;
+  constexpr int kClasses = 3;
+  constexpr int kMost = 4;
+  constexpr float kScales[] = {10, 10, 5, 5};
+  constexpr float kOverlap = 0.5F;
+  constexpr float kLeast = 0.1F;
   Random random(seed);
   SavedModelBuilder model;
   FunctionBuilder& f = model.AddFunction("TFLite_Detection_PostProcess");
@@ -91,7 +96,8 @@ Status WriteDetectionPostProcess(const std::string& dir, uint64_t seed) {
   const Ref predicted = f.Arg("class_predictions", tf::DT_FLOAT, {1, kAnchors, kClasses + 1});
   const Ref anchors = f.Arg("anchors", tf::DT_FLOAT, {kAnchors, 4});
   Expressions e(f);
-  const std::vector<Ref> code = e.Columns(e.Reshaped(encoded, {kAnchors, 4})), anchor = e.Columns(anchors);
+  const std::vector<Ref> code = e.Columns(e.Reshaped(encoded, {kAnchors, 4}));
+  const std::vector<Ref> anchor = e.Columns(anchors);
   const auto center = [&](size_t i) {
     const Ref moved = e.Like("Mul", e.Like("RealDiv", code[i], e.Constant(kScales[i])), anchor[i + 2]);
     return e.Like("AddV2", moved, anchor[i]);
@@ -100,7 +106,10 @@ Status WriteDetectionPostProcess(const std::string& dir, uint64_t seed) {
     const Ref size = e.Like("Exp", e.Like("RealDiv", code[i + 2], e.Constant(kScales[i + 2])));
     return e.Like("Mul", e.Like("Mul", size, e.Constant(0.5F)), anchor[i + 2]);
   };
-  const Ref y = center(0), x = center(1), height = half(0), width = half(1);
+  const Ref y = center(0);
+  const Ref x = center(1);
+  const Ref height = half(0);
+  const Ref width = half(1);
   const BoxColumns boxes = {e.Like("Sub", y, height), e.Like("Sub", x, width), e.Like("AddV2", y, height),
                             e.Like("AddV2", x, width)};
   // The first score belongs to the background.
@@ -114,7 +123,9 @@ Status WriteDetectionPostProcess(const std::string& dir, uint64_t seed) {
                                            e.Constant(kOverlap), "Greater", kMost);
   const Ref rows = f.Op("Pack", {boxes.top, boxes.left, boxes.bottom, boxes.right}, {kAnchors, 4},
                         {Attr("N", 4), Attr("axis", 1)});
-  std::vector<Ref> of_boxes, of_classes, of_scores;
+  std::vector<Ref> of_boxes;
+  std::vector<Ref> of_classes;
+  std::vector<Ref> of_scores;
   for (const Ref& at : kept.at) {
     of_boxes.push_back(e.At(rows, at, {4}));
     of_classes.push_back(e.At(e.Cast(number, tf::DT_FLOAT), at, kScalar));
@@ -134,7 +145,9 @@ Status WriteDetectionPostProcess(const std::string& dir, uint64_t seed) {
 }
 
 Status WriteDenseImageWarp(const std::string& dir, uint64_t seed) {
-  constexpr int kHeight = 4, kWidth = 5, kChannels = 2;
+  constexpr int kHeight = 4;
+  constexpr int kWidth = 5;
+  constexpr int kChannels = 2;
   SavedModelBuilder model;
   FunctionBuilder& f = model.AddFunction("dense_image_warp");
   f.SetAttr(Attr("_implements", "addons:DenseImageWarp"));
@@ -142,7 +155,8 @@ Status WriteDenseImageWarp(const std::string& dir, uint64_t seed) {
   const Ref flow = f.Arg("flow", tf::DT_FLOAT, {1, kHeight, kWidth, 2});
   Expressions e(f);
   constexpr int kPixels = kHeight * kWidth;
-  std::vector<float> rows, columns;
+  std::vector<float> rows;
+  std::vector<float> columns;
   for (int i = 0; i < kPixels; ++i) {
     rows.push_back(static_cast<float>(i / kWidth));
     columns.push_back(static_cast<float>(i % kWidth));
@@ -160,7 +174,8 @@ Status WriteDenseImageWarp(const std::string& dir, uint64_t seed) {
         e.Like("Minimum", e.Like("Maximum", e.Like("Sub", where, below), e.Constant(0.0F)), e.Constant(1.0F));
     return Place{e.Cast(below, tf::DT_INT32), e.Reshaped(share, {kPixels, 1})};
   };
-  const Place y = place(rows, by[0], kHeight), x = place(columns, by[1], kWidth);
+  const Place y = place(rows, by[0], kHeight);
+  const Place x = place(columns, by[1], kWidth);
   const Ref pixels = e.Reshaped(image, {kPixels, kChannels});
   const Ref corner = e.Like("AddV2", e.Like("Mul", y.at, e.Constant(kWidth)), x.at);
   const auto pixel = [&](int further) {
@@ -169,8 +184,8 @@ Status WriteDenseImageWarp(const std::string& dir, uint64_t seed) {
   const auto between = [&](const Ref& a, const Ref& b, const Ref& share) {
     return e.Like("AddV2", e.Like("Mul", e.Like("Sub", b, a), share), a);
   };
-  const Ref top = between(pixel(0), pixel(1), x.share),
-            bottom = between(pixel(kWidth), pixel(kWidth + 1), x.share);
+  const Ref top = between(pixel(0), pixel(1), x.share);
+  const Ref bottom = between(pixel(kWidth), pixel(kWidth + 1), x.share);
   f.Return({e.Reshaped(between(top, bottom, y.share), {1, kHeight, kWidth, kChannels})});
   const VariableRef shift =
       model.AddVariable("shift", Random(seed).Uniform({1, 1, 1, kChannels}, -0.1F, 0.1F), "shift");
@@ -178,7 +193,11 @@ Status WriteDenseImageWarp(const std::string& dir, uint64_t seed) {
 }
 
 Status WriteMaxUnpooling(const std::string& dir, uint64_t seed) {
-  constexpr int kBatch = 2, kSize = 2, kWidth = 2 * kSize, kChannels = 3, kValues = kSize * kSize * kChannels;
+  constexpr int kBatch = 2;
+  constexpr int kSize = 2;
+  constexpr int kWidth = 2 * kSize;
+  constexpr int kChannels = 3;
+  constexpr int kValues = kSize * kSize * kChannels;
   SavedModelBuilder model;
   FunctionBuilder& f = model.AddFunction("max_unpooling_2d");
   f.SetAttr(Attr("_implements", "addons:MaxUnpooling2D",

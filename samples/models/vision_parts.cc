@@ -40,8 +40,10 @@ std::vector<Ref> Expressions::Columns(const Ref& x) {
 Suppressed SuppressGreedily(Expressions& e, const BoxColumns& boxes, const Ref& scores, const Ref& candidate,
                             const Ref& threshold, std::string_view hides, int rounds) {
   // Below the score of every candidate.
-  const Ref gone = e.Constant(-3e38F), least = e.Constant(-2e38F);
-  const Ref indices = e.f.Const(IntsFrom(0, scores.shape), "indices"), areas = Area(e, boxes);
+  const Ref gone = e.Constant(-3e38F);
+  const Ref least = e.Constant(-2e38F);
+  const Ref indices = e.f.Const(IntsFrom(0, scores.shape), "indices");
+  const Ref areas = Area(e, boxes);
   Ref left = e.Select(candidate, scores, gone);
   Suppressed out;
   for (int k = 0; k < rounds; ++k) {

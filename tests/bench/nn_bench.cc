@@ -155,7 +155,8 @@ Status CompareAttention(const Attention& attention, int threads, const Arguments
   const double difference = LargestDifference(*fused.session, *body.session);
   if (!(difference < 1e-5)) return Internal(job + " differs from its body by " + std::to_string(difference));
   for (const Placement& node : body.session->placements())
-    if (!node.who.starts_with("xnnpack")) return Internal(job + ": " + node.op + " does not run on XNNPACK");
+    if (!node.runner.starts_with("xnnpack"))
+      return Internal(job + ": " + node.op + " does not run on XNNPACK");
   constexpr char kPeer[] = "body through XNNPACK";
   if (threads == 1) {
     const Metric memory{"nn", job, "memory besides inputs and outputs", "MB"};

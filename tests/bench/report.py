@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """report.py ROWS...: makes a table of the rows that benchmarks wrote (row.h).
 
-Each line of ROWS is a JSON object with bench, job, metric, unit, who, round and value, and optionally `run` (the number of the
-process) and `exact`. A row of the table compares "ours" with one peer: the medians over all rounds, their ratio, a 95 %
-confidence interval of it, and the margin of margins.tsv. Exit status 1: a ratio is over its margin, and so is its whole interval;
-or a benchmark failed.
+Each line of ROWS is a JSON object with bench, job, metric, unit, runner, round and value, and optionally `run` (the
+number of the process) and `exact`. A row of the table compares "ours" with one peer: the medians over all rounds, their
+ratio, a 95 % confidence interval of it, and the margin of margins.tsv. Exit status 1: a ratio is over its margin, and so
+is its whole interval; or a benchmark failed.
 """
 import collections
 import dataclasses
@@ -136,14 +136,14 @@ def compare(key, unit, exact, ours, theirs):
 
 def lines_of(rows, margins):
     """All comparisons of the rows, in the order in which they were measured, with their margins."""
-    values = collections.defaultdict(dict)  # (bench, job, metric) -> who -> {(run, round): value}
+    values = collections.defaultdict(dict)  # (bench, job, metric) -> runner -> {(run, round): value}
     about = {}
     for row in rows:
         if 'error' in row:
             continue
         key = (row['bench'], row['job'], row['metric'])
         about[key] = (row['unit'], row.get('exact', False))
-        values[key].setdefault(row['who'], {})[(row.get('run', 0), row['round'])] = row['value']
+        values[key].setdefault(row['runner'], {})[(row.get('run', 0), row['round'])] = row['value']
     lines = []
     for key, by_who in values.items():
         ours = by_who.get(OURS)
@@ -214,8 +214,8 @@ def summary(lines):
 
 def errors_of(rows):
     """Texts of what did not run, each once. Those of ours are failures."""
-    seen = dict.fromkeys((r['bench'], r['job'], r['who'], r['error']) for r in rows if 'error' in r)
-    return [(who == OURS, f'{bench}: {job}: {who}: {why}') for bench, job, who, why in seen]
+    seen = dict.fromkeys((r['bench'], r['job'], r['runner'], r['error']) for r in rows if 'error' in r)
+    return [(runner == OURS, f'{bench}: {job}: {runner}: {why}') for bench, job, runner, why in seen]
 
 
 def write_docs(folder, lines, machine):

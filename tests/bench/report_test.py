@@ -19,7 +19,7 @@ import run
 def rows(ours, theirs, bench='lstm', job='f32, 128 units', peer='TFLite', run=0, metric='run', exact=False):
     made = []
     for who, values in (('ours', ours), (peer, theirs)):
-        made += [{'bench': bench, 'job': job, 'metric': metric, 'unit': 'ms', 'exact': exact, 'who': who, 'run': run,
+        made += [{'bench': bench, 'job': job, 'metric': metric, 'unit': 'ms', 'exact': exact, 'runner': who, 'run': run,
                   'round': i, 'value': value} for i, value in enumerate(values)]
     return made
 
@@ -104,8 +104,8 @@ class Margins(unittest.TestCase):
         loud = rows(noisy(1.1, 0.8, 20, 5), noisy(1, 0.8, 20, 4))
         self.assertEqual(only(quiet, margin(1.03)).verdict, 'over')
         line = only(loud, margin(report.ratio_of_medians(list(zip(
-            [r['value'] for r in loud if r['who'] == 'ours'],
-            [r['value'] for r in loud if r['who'] != 'ours']))) - 0.01))
+            [r['value'] for r in loud if r['runner'] == 'ours'],
+            [r['value'] for r in loud if r['runner'] != 'ours']))) - 0.01))
         self.assertEqual(line.verdict, 'over?')
 
     def test_the_exit_status_is_1_when_one_is_over(self):
@@ -118,8 +118,8 @@ class Margins(unittest.TestCase):
     def test_the_exit_status_is_1_when_ours_failed_or_nothing_was_measured(self):
         good = rows([1] * 8, [2] * 8)
         error = {'bench': 'lstm', 'job': 'j', 'error': 'declines'}
-        self.assertEqual(printed(good + [error | {'who': 'ours'}], [margin(1)])[0], 1)
-        self.assertEqual(printed(good + [error | {'who': 'TFLite'}], [margin(1)])[0], 0)
+        self.assertEqual(printed(good + [error | {'runner': 'ours'}], [margin(1)])[0], 1)
+        self.assertEqual(printed(good + [error | {'runner': 'TFLite'}], [margin(1)])[0], 0)
         self.assertEqual(printed([], [margin(1)])[0], 1)
 
     def test_the_first_that_matches_counts(self):
@@ -127,7 +127,7 @@ class Margins(unittest.TestCase):
         self.assertEqual(line.margin, 0.4)
 
     def test_without_a_peer_the_value_is_held(self):
-        made = [r for r in rows([0.4] * 8, [1] * 8) if r['who'] == 'ours']
+        made = [r for r in rows([0.4] * 8, [1] * 8) if r['runner'] == 'ours']
         line = only(made, margin(0.3, peer='-'))
         self.assertEqual((line.theirs, line.ratio, line.verdict), (None, 0.4, 'over'))
 
@@ -172,7 +172,7 @@ class Pages(unittest.TestCase):
 
 
 class Runs(unittest.TestCase):
-    ROW = {'bench': 'lstm', 'job': 'j', 'metric': 'run', 'unit': 'ms', 'who': 'ours', 'round': 0, 'value': 1.5}
+    ROW = {'bench': 'lstm', 'job': 'j', 'metric': 'run', 'unit': 'ms', 'runner': 'ours', 'round': 0, 'value': 1.5}
 
     def started(self, script, deadline=None):
         with contextlib.redirect_stderr(io.StringIO()):
@@ -183,7 +183,7 @@ class Runs(unittest.TestCase):
 
     def test_of_a_program_that_fails_is_an_error_of_ours(self):
         row, error = self.started(f"echo '{json.dumps(self.ROW)}'; exit 3")
-        self.assertEqual((row['value'], error['who'], error['error']), (1.5, 'ours', 'exit status 3'))
+        self.assertEqual((row['value'], error['runner'], error['error']), (1.5, 'ours', 'exit status 3'))
 
     def test_ends_at_the_deadline_and_keeps_whole_rows(self):
         start = time.monotonic()

@@ -18,18 +18,18 @@ std::string Quoted(std::string_view text) {
 
 }  // namespace
 
-void WriteRow(const Metric& metric, std::string_view who, int round, double value) {
+void WriteRow(const Metric& metric, std::string_view runner, int round, double value) {
   const std::string about = "{\"bench\": " + Quoted(metric.bench) + ", \"job\": " + Quoted(metric.job) +
                             ", \"metric\": " + Quoted(metric.name) + ", \"unit\": " + Quoted(metric.unit) +
                             ", \"exact\": " + (metric.exact ? "true" : "false");
-  std::printf("%s, \"who\": %s, \"round\": %d, \"value\": %.17g}\n", about.c_str(), Quoted(who).c_str(),
+  std::printf("%s, \"runner\": %s, \"round\": %d, \"value\": %.17g}\n", about.c_str(), Quoted(runner).c_str(),
               round, value);
   std::fflush(stdout);
 }
 
-void WriteError(std::string_view bench, std::string_view job, std::string_view who, std::string_view why) {
-  std::printf("{\"bench\": %s, \"job\": %s, \"who\": %s, \"error\": %s}\n", Quoted(bench).c_str(),
-              Quoted(job).c_str(), Quoted(who).c_str(), Quoted(why).c_str());
+void WriteError(std::string_view bench, std::string_view job, std::string_view runner, std::string_view why) {
+  std::printf("{\"bench\": %s, \"job\": %s, \"runner\": %s, \"error\": %s}\n", Quoted(bench).c_str(),
+              Quoted(job).c_str(), Quoted(runner).c_str(), Quoted(why).c_str());
   std::fflush(stdout);
 }
 

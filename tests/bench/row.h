@@ -15,10 +15,10 @@ struct Metric {
   std::string bench, job, name, unit;
   bool exact = false;  // a count, the same in every run
 };
-// `who`: "ours" or a peer. Values of one round were measured alternately and are compared.
-void WriteRow(const Metric& metric, std::string_view who, int round, double value);
+// `runner`: "ours" or a peer. Values of one round were measured alternately and are compared.
+void WriteRow(const Metric& metric, std::string_view runner, int round, double value);
 // Why one of them did not run the job.
-void WriteError(std::string_view bench, std::string_view job, std::string_view who, std::string_view why);
+void WriteError(std::string_view bench, std::string_view job, std::string_view runner, std::string_view why);
 
 double Median(std::vector<double> values);  // 0 if empty
 

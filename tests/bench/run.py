@@ -173,10 +173,10 @@ def run(name, command, number, deadline):
         done = subprocess.run(command, stdout=subprocess.PIPE, timeout=left)
     except subprocess.TimeoutExpired as ended:
         rows = [row | {'run': number} for row in rows_in((ended.stdout or b'').decode())]
-        return rows + [{'bench': name, 'job': 'the rest', 'who': 'nobody', 'error': 'no time is left'}]
+        return rows + [{'bench': name, 'job': 'the rest', 'runner': 'nobody', 'error': 'no time is left'}]
     rows = [row | {'run': number} for row in rows_in(done.stdout.decode())]
-    if done.returncode != 0 and not any('error' in row and row['who'] == report.OURS for row in rows):
-        rows.append({'bench': name, 'job': pathlib.Path(command[0]).name, 'who': report.OURS, 'run': number,
+    if done.returncode != 0 and not any('error' in row and row['runner'] == report.OURS for row in rows):
+        rows.append({'bench': name, 'job': pathlib.Path(command[0]).name, 'runner': report.OURS, 'run': number,
                      'error': f'exit status {done.returncode}'})
     return rows
 
@@ -189,9 +189,9 @@ def measure(benchmarks, names, rounds, seconds=None):
         try:
             commands[name] = getattr(benchmarks, name)()
         except Failure as why:
-            rows.append({'bench': name, 'job': 'all', 'who': 'nobody', 'error': str(why)})
+            rows.append({'bench': name, 'job': 'all', 'runner': 'nobody', 'error': str(why)})
         except subprocess.CalledProcessError as why:
-            rows.append({'bench': name, 'job': 'all', 'who': report.OURS, 'error': str(why)})
+            rows.append({'bench': name, 'job': 'all', 'runner': report.OURS, 'error': str(why)})
     for number in range(rounds):
         for name, command in commands.items():
             rows += run(name, command, number, deadline)

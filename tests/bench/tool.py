@@ -49,9 +49,9 @@ def main(words):
             for number in range(ROUNDS):
                 row = job | {'metric': 'run', 'unit': 'ms', 'round': number}
                 for who, measure, program in sides if number % 2 else reversed(sides):
-                    print(json.dumps(row | {'who': who, 'value': measure(program, plugins, seconds, file)}), flush=True)
+                    print(json.dumps(row | {'runner': who, 'value': measure(program, plugins, seconds, file)}), flush=True)
         except subprocess.CalledProcessError as failed:
-            print(json.dumps(job | {'who': 'neither', 'error': failed.stderr.strip() or failed.stdout.strip()}), flush=True)
+            print(json.dumps(job | {'runner': 'neither', 'error': failed.stderr.strip() or failed.stdout.strip()}), flush=True)
 
 
 if __name__ == '__main__':

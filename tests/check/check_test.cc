@@ -166,7 +166,7 @@ TEST_P(PlantedFaults, AreFoundByTheTestForThem) {
   ASSERT_TRUE(report.is_object()) << done.out << done.err;
   std::string why;
   for (const json& row : report["tests"])
-    if (row["result"] == "failed") why += row["why"].get<std::string>() + "\n";
+    if (row["result"] == "failed") why += row["reason"].get<std::string>() + "\n";
   EXPECT_THAT(why, HasSubstr(planted.text));
 }
 
@@ -201,7 +201,7 @@ TEST(PlantedPlugin, WhoseRulesAcceptNothingIsNotTested) {
   EXPECT_EQ(done.status, 0) << done.out << done.err;
   const json row = json::parse(done.out)["tests"].at(0);
   EXPECT_EQ(row["result"], "not tested");
-  EXPECT_THAT(row["why"].get<std::string>(), HasSubstr(" sites, none of which a rule accepts"));
+  EXPECT_THAT(row["reason"].get<std::string>(), HasSubstr(" sites, none of which a rule accepts"));
 }
 
 TEST(PlantedPlugin, GetsTheOptionsOfItsDelegate) {

@@ -212,7 +212,7 @@ TEST(Cache, LeavesALaterFormatAlone) {
   const Finished verify = Cache({"verify", cache, "--json"});
   EXPECT_EQ(verify.status, 0) << verify.err;
   EXPECT_EQ(verify.Json()["segments"][0]["state"], "unusable");
-  EXPECT_THAT(verify.Json()["segments"][0]["why"].get<std::string>(), HasSubstr("has format 257"));
+  EXPECT_THAT(verify.Json()["segments"][0]["reason"].get<std::string>(), HasSubstr("has format 257"));
 }
 
 TEST(Cache, CollectsGarbageDownToASize) {

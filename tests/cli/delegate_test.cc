@@ -21,10 +21,10 @@ Finished RunToy(std::vector<std::string> more) {
 
 std::string Who(const Finished& done) {
   EXPECT_EQ(done.status, 0) << done.err;
-  return done.status == 0 ? done.Json()["placements"][0]["who"].get<std::string>() : "";
+  return done.status == 0 ? done.Json()["placements"][0]["runner"].get<std::string>() : "";
 }
 
-std::string Why(const Finished& done) { return done.Json()["placements"][0]["why"].get<std::string>(); }
+std::string Why(const Finished& done) { return done.Json()["placements"][0]["reason"].get<std::string>(); }
 
 TEST(Delegate, IsOnByDefaultAndSaysWhyItDeclinesANode) {
   const Finished done = RunToy({});

@@ -78,9 +78,9 @@ TEST(Inspect, NamesTheSignaturesThatCanRun) {
   for (const auto& s : json["signatures"]) can[s["key"]] = s["can_run"];
   EXPECT_THAT(can, ElementsAre(Pair("infer", true), Pair("restore", false), Pair("save", false),
                                Pair("train", true)));
-  EXPECT_THAT(json["signatures"][1]["why"].get<std::string>(),
+  EXPECT_THAT(json["signatures"][1]["reason"].get<std::string>(),
               HasSubstr("function restore_function: node 0 FlexRestoreV2"));
-  EXPECT_FALSE(json["signatures"][0].contains("why"));
+  EXPECT_FALSE(json["signatures"][0].contains("reason"));
   const Finished text = Fusebox({"inspect", path});
   EXPECT_EQ(text.status, 0) << text.err;
   EXPECT_THAT(text.out, ContainsRegex("infer +\\| yes"));
@@ -98,7 +98,7 @@ TEST(Inspect, AMainSubgraphThatCannotRunIsToldToo) {
   const Finished text = Fusebox({"inspect", path});
   EXPECT_EQ(text.status, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("no signatures\nthe main subgraph cannot run: function save_function: "));
-  EXPECT_THAT(Fusebox({"inspect", path, "--json"}).Json()["main_why"].get<std::string>(),
+  EXPECT_THAT(Fusebox({"inspect", path, "--json"}).Json()["main_reason"].get<std::string>(),
               HasSubstr("no kernel for FlexSaveV2("));
 }
 

@@ -183,7 +183,7 @@ TEST(Run, JsonKeepsItsKeys) {
                                 "signature", "threads"));
   ASSERT_EQ(json["placements"].size(), 1u);
   EXPECT_EQ(json["placements"][0]["op"], "ADD");
-  EXPECT_EQ(json["placements"][0]["who"], "fusebox.cpu");
+  EXPECT_EQ(json["placements"][0]["runner"], "fusebox.cpu");
 }
 
 TEST(Run, TextSaysOutputsAndLatency) {

@@ -17,7 +17,7 @@ using ::testing::Not;
 
 std::vector<std::string> Who(const std::vector<Placement>& rows) {
   std::vector<std::string> who;
-  for (const auto& row : rows) who.push_back(row.who);
+  for (const auto& row : rows) who.push_back(row.runner);
   return who;
 }
 
@@ -37,8 +37,8 @@ TEST(Delegate, RunsWhatItClaimsAndTheKernelsRunTheRest) {
 
 TEST(Delegate, IsAppliedByDefaultAndTurnedOff) {
   const auto by_default = Model::FromModule(Chain(), {.registry = ToyRegistry()});
-  EXPECT_EQ((*by_default)->placements()[0].who, "toy (partition 0)");
-  EXPECT_EQ(Open(Chain(), {})->placements()[0].who, "fusebox.cpu");
+  EXPECT_EQ((*by_default)->placements()[0].runner, "toy (partition 0)");
+  EXPECT_EQ(Open(Chain(), {})->placements()[0].runner, "fusebox.cpu");
 }
 
 TEST(Delegate, TakesOptionsOfTheProgramOverThoseOfTheList) {
@@ -46,7 +46,7 @@ TEST(Delegate, TakesOptionsOfTheProgramOverThoseOfTheList) {
                                                  .delegates = std::vector{ToyThat("create")},
                                                  .delegate_options = R"({"toy": {"lie": ""}, "lego": {}})"});
   ASSERT_TRUE(model);
-  EXPECT_EQ((*model)->placements()[0].who, "toy (partition 0)");
+  EXPECT_EQ((*model)->placements()[0].runner, "toy (partition 0)");
   EXPECT_THAT((*model)->notices(), ElementsAre("delegate lego has options, but is not used"));
 }
 
@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Delegate, DeclinedPlacementsNameTheKernels) {
   const auto model = Open(Chain(), {ToyThat("prepare")});
-  EXPECT_EQ(model->placements()[0].who, "toy (partition 0)");
+  EXPECT_EQ(model->placements()[0].runner, "toy (partition 0)");
   const auto session = SessionOf(model);
   Output(*session, {1, 2});
   EXPECT_THAT(Who(session->placements()), Not(Contains(HasSubstr("toy"))));
@@ -247,13 +247,13 @@ TEST(Delegate, LearnsShapesFromKernelsThatWouldNotRunTheNode) {
   const auto session = SessionOf(Open(refused(), {ToyThat()}));
   EXPECT_THAT(Output(*session, {3, 4}), ElementsAre(45, 112));
   EXPECT_THAT(Output(*session, {3}), ElementsAre(45));
-  EXPECT_EQ(session->placements()[0].who, "toy (partition 0)");
+  EXPECT_EQ(session->placements()[0].runner, "toy (partition 0)");
   const auto declined = SessionOf(Open(refused(), {ToyThat("prepare")}));
   ASSERT_TRUE(declined->SetInput(0, Tensor{F32({2}), Buffer::Of<float>(std::vector<float>{3, 4})}));
   const Status status = declined->Run();
   ASSERT_FALSE(status);
   EXPECT_THAT(status.error().message, HasSubstr("declined by test.toy: REFUSED: as told"));
-  EXPECT_EQ(declined->placements()[0].who, "nobody");
+  EXPECT_EQ(declined->placements()[0].runner, "nobody");
 }
 
 // What would be left to the kernels as not worth a partition is worth one where no kernel runs it.
@@ -269,7 +269,7 @@ TEST(Delegate, TakesAloneWhatNobodyElseRuns) {
     Config::Delegate toy = ToyThat();
     toy.options.Set("join", "test.packed_add");
     const auto model = Open(std::move(module), {toy});
-    EXPECT_EQ(model->placements()[0].who, refuse ? "toy (partition 0)" : "test.toy");
+    EXPECT_EQ(model->placements()[0].runner, refuse ? "toy (partition 0)" : "test.toy");
     EXPECT_THAT(Output(*SessionOf(model), {3, 4}), ElementsAre(4, 6));
   }
 }

@@ -66,7 +66,7 @@ TEST_F(ForwardTest, RunsTheNodesOnKernelsAndReportsThem) {
   EXPECT_THAT(Output(*session, {1, 2}), ElementsAre(1, 12));
   EXPECT_EQ(seen.nodes.size(), 8u);
   EXPECT_EQ(seen.partitions, 1);
-  EXPECT_EQ(session->placements()[2].who, "forward (partition 0)");
+  EXPECT_EQ(session->placements()[2].runner, "forward (partition 0)");
   EXPECT_THAT(session->notices(), IsEmpty());
 }
 
@@ -74,7 +74,7 @@ TEST_F(ForwardTest, RunsSeveralPartitions) {
   const auto session = SessionOf(Opened(Chain(), "", "SUB"));
   EXPECT_THAT(Output(*session, {3, 4}), ElementsAre(9, 40));
   EXPECT_THAT(seen.nodes, ElementsAre("0 ADD", "1 MUL", "0 MUL"));
-  EXPECT_EQ(session->placements()[2].who, "fusebox.cpu");
+  EXPECT_EQ(session->placements()[2].runner, "fusebox.cpu");
 }
 
 TEST_F(ForwardTest, PlansAtTheFirstRunWithoutPrepare) {
@@ -247,7 +247,7 @@ TEST_F(ForwardTest, TimesItsNodes) {
   const auto session = *Session::Create(model, {.profile = true});
   EXPECT_THAT(Output(*session, {3, 4}), ElementsAre(9, 40));
   std::vector<std::string> ops;
-  for (const NodeTime& row : session->times()) ops.push_back(row.op + " " + row.who);
+  for (const NodeTime& row : session->times()) ops.push_back(row.op + " " + row.runner);
   EXPECT_THAT(ops, ElementsAre("PARTITION forward (partition 0)", "ADD fusebox.cpu", "MUL fusebox.cpu",
                                "SUB fusebox.cpu", "MUL fusebox.cpu"));
 }

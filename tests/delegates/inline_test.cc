@@ -46,7 +46,7 @@ std::unique_ptr<Module> Calls(const std::vector<std::string>& bodies) {
 std::set<std::string> Partitions(const Model& model) {
   std::set<std::string> names;
   for (const auto& row : model.placements())
-    if (row.who.starts_with("toy")) names.insert(row.function + " " + row.who);
+    if (row.runner.starts_with("toy")) names.insert(row.function + " " + row.runner);
   return names;
 }
 

@@ -49,7 +49,7 @@ TEST(Delegate, RunsResizedInputsIfItReshapes) {
   EXPECT_EQ(toy::counts.reshaped - reshaped, 2);
   EXPECT_EQ(toy::counts.invoked - invoked, 4);
   EXPECT_THAT(session->notices(), IsEmpty());
-  EXPECT_EQ(session->placements()[0].who, "toy (partition 0)");
+  EXPECT_EQ(session->placements()[0].runner, "toy (partition 0)");
 }
 
 TEST(Delegate, LeavesResizedInputsToKernelsIfItDoesNotReshape) {
@@ -95,7 +95,7 @@ TEST_P(DelegateRecompiles, ForOtherSizes) {
   EXPECT_EQ(toy::counts.invoked - invoked, GetParam().invoked);
   EXPECT_THAT(fmt::format("{}", fmt::join(session->notices(), "\n")), HasSubstr(GetParam().notice));
   EXPECT_EQ(session->notices().empty(), GetParam().notice.empty());
-  EXPECT_EQ(session->placements()[0].who, "toy.recompiler (partition 0)");
+  EXPECT_EQ(session->placements()[0].runner, "toy.recompiler (partition 0)");
 }
 
 INSTANTIATE_TEST_SUITE_P(

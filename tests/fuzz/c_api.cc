@@ -214,7 +214,7 @@ class Calls {
       case 1: status = fusebox_session_explain(Session(), &text, &error_); break;
       case 2: status = fusebox_model_report(model_, &text, &error_); break;
       case 3: status = fusebox_registry_plugins(registry_, &text, &error_); break;
-      default: status = fusebox_session_times(Session(), &text, &error_); break;
+      default: status = fusebox_session_times_json(Session(), &text, &error_); break;
     }
     FUSEBOX_CHECK((status == FUSEBOX_OK) == (text != nullptr));
     fusebox_text_free(text);

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""text.py ROOT: rules for the text of comments and documents; exits 1 and names each breach.
+"""text.py ROOT: rules for the text of comments, statements and documents; exits 1 and names each breach.
 
 A comment in product sources is a sentence whose subject is the thing ("Returns...", "Holds..."): it does not begin with
-What, Whether, Of, Those or Not, and repeats the noun instead of "those of", "that of" or "of its own". A line of a
+What, Whether, Of, Those or Not, and repeats the noun instead of "those of", "that of" or "of its own". A declaration
+with an initializer declares one variable, and no comma operator separates statements (statements.py). A line of a
 Markdown document ends at 120 columns, except in tables, code blocks and HTML, and where a link or an image is alone.
 """
 import pathlib
@@ -11,8 +12,11 @@ import re
 import subprocess
 import sys
 
+import statements
+
 PRODUCT = ('sdk/', 'host/', 'converter/', 'plugins/', 'cli/', 'models/', 'samples/')
 SOURCES = {'.h', '.hpp', '.c', '.cc', '.def', '.js', '.map'}
+CODE = ('.h', '.hpp', '.c', '.cc', '.c.in', '.cc.in')
 # Their kernels move to one matrix product, which rewrites them with their comments.
 EXCEPT = ('plugins/cpu/', 'plugins/common/', 'plugins/rnn/', 'plugins/nn/')
 GENERATED = {'docs/abi-reference.md', 'docs/manifest-reference.md'}
@@ -73,8 +77,11 @@ def check_document(name, text):
 
 def check(name, text):
     path = pathlib.PurePath(name)
-    if path.suffix in SOURCES and name.startswith(PRODUCT) and not name.startswith(EXCEPT):
-        yield from check_source(name, text)
+    if name.startswith(PRODUCT) and not name.startswith(EXCEPT):
+        if path.suffix in SOURCES:
+            yield from check_source(name, text)
+        if name.endswith(CODE):
+            yield from statements.check(name, text)
     if path.suffix == '.md' and name not in GENERATED:
         yield from check_document(name, text)
 

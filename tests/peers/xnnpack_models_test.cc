@@ -122,7 +122,7 @@ std::string Compare(const std::string& path, const Content& content) {
   const auto expected = (*stock)->Invoke(inputs);
   if (!expected) return "ok without a peer";
   size_t delegated = 0, all = 0;
-  for (const auto& row : (*session)->placements()) delegated += row.who.starts_with("xnnpack"), ++all;
+  for (const auto& row : (*session)->placements()) delegated += row.runner.starts_with("xnnpack"), ++all;
   const Gap gap = GapOf(*ours, *expected, content.steps);
   std::ostringstream line;
   line << delegated << " of " << all << " nodes; to stock: " << gap.largest << " at most, " << gap.mean

@@ -55,10 +55,13 @@ class Archive {
   Status ParseConfig(const std::string& text, const std::string& place);
   Status SetVersion(const std::string& version);
 
-  std::string path_, backend_ = "tensorflow", root_;  // root: the group that holds the layers' groups
+  std::string path_;
+  std::string backend_ = "tensorflow";
+  std::string root_;  // the group that holds the layers' groups
   nlohmann::json config_;
   int major_ = 2;
-  bool by_object_ = false, multi_backend_ = false;
+  bool by_object_ = false;
+  bool multi_backend_ = false;
   std::unique_ptr<ZipFile> zip_;  // null: HDF5
   std::unique_ptr<Hdf5File> weights_;
   std::optional<ObjectPaths> objects_;  // by object only

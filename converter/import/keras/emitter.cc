@@ -66,7 +66,8 @@ int Emitter::rank(ValueId v) {
 }
 
 int64_t Emitter::dim(ValueId v, int axis) {
-  const int n = rank(v), at = axis < 0 ? axis + n : axis;
+  const int n = rank(v);
+  const int at = axis < 0 ? axis + n : axis;
   if (!ok()) return Shape::kUnknown;
   if (at < 0 || at >= n) {
     Reject("it has no dimension " + std::to_string(axis) + ": its input is " + ToString(type(v)));
@@ -123,7 +124,8 @@ ValueId Emitter::Transpose(ValueId v, const std::vector<int64_t>& perm) {
 
 ValueId Emitter::TransposeMerged(ValueId v, const std::vector<int64_t>& perm, size_t at) {
   const auto left = static_cast<size_t>(perm[at]);
-  std::vector<Extent> merged, transposed;
+  std::vector<Extent> merged;
+  std::vector<Extent> transposed;
   for (size_t i = 0; i < perm.size(); ++i) {
     transposed.push_back(size(v, static_cast<int>(perm[i])));
     if (i != left + 1) merged.push_back(size(v, static_cast<int>(i)));
@@ -139,10 +141,13 @@ ValueId Emitter::Slice(ValueId v, int axis, int64_t begin, int64_t end) {
   const auto n = static_cast<size_t>(rank(v));
   if (!ok()) return kNoValue;
   const auto at = static_cast<size_t>(axis < 0 ? axis + static_cast<int>(n) : axis);
-  std::vector<int64_t> from(n, 0), to(n, 0), step(n, 1);
+  std::vector<int64_t> from(n, 0);
+  std::vector<int64_t> to(n, 0);
+  std::vector<int64_t> step(n, 1);
   from[at] = begin;
   to[at] = end;
-  const int64_t all = (int64_t{1} << n) - 1, bit = int64_t{1} << at;
+  const int64_t all = (int64_t{1} << n) - 1;
+  const int64_t bit = int64_t{1} << at;
   return Op("StridedSlice", {v, I32s(from), I32s(to), I32s(step)},
             MakeAttrs("begin_mask", all & ~bit, "end_mask", end == 0 ? all : all & ~bit));
 }

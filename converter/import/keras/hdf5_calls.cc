@@ -90,7 +90,8 @@ Result<std::vector<std::string>> Names(hid_t group) {
 }
 
 Result<std::vector<std::string>> Strings(hid_t attribute) {
-  const Id type(H5Aget_type(attribute), H5Tclose), space(H5Aget_space(attribute), H5Sclose);
+  const Id type(H5Aget_type(attribute), H5Tclose);
+  const Id space(H5Aget_space(attribute), H5Sclose);
   if (!type.ok() || !space.ok()) return Invalid("it cannot be read");
   const hssize_t count = H5Sget_simple_extent_npoints(space);
   if (count < 0 || static_cast<size_t>(count) > kMaxEntries) return Invalid("it has too many strings");
@@ -119,7 +120,8 @@ Result<std::vector<std::string>> Strings(hid_t attribute) {
 }
 
 Result<Type> TypeOf(hid_t dataset) {
-  const Id type(H5Dget_type(dataset), H5Tclose), space(H5Dget_space(dataset), H5Sclose);
+  const Id type(H5Dget_type(dataset), H5Tclose);
+  const Id space(H5Dget_space(dataset), H5Sclose);
   const auto dtype = DTypeOf(type);
   if (!dtype) return Unsupported("its elements have an unsupported type");
   hsize_t dims[H5S_MAX_RANK];

@@ -114,7 +114,7 @@ Result<Imported> ImportFile(const std::string& path, const std::vector<std::stri
   Imported out;
   out.module = std::make_unique<Module>();
   out.module->source = path;
-  BuildState state{archive, *out.module, registry, {}, {}, {}};
+  BuildState state{.archive = archive, .module = *out.module, .registry = registry};
   Signature signature{kSignature, kSignature, {}, {}};
   Function& main = out.module->Add(signature.function);
   FUSEBOX_TRY(BuildMain(state, model, main, signature).At(path));

@@ -24,7 +24,8 @@ namespace fusebox::keras {
 
 // A value with its Keras mask ([batch, time] bool), if any.
 struct Flow {
-  ValueId value = kNoValue, mask = kNoValue;
+  ValueId value = kNoValue;
+  ValueId mask = kNoValue;
 };
 
 // An argument of a call, with references resolved.
@@ -49,7 +50,7 @@ class LayerCall {
             std::map<std::string, Given> kwargs = {});
 
   BuildState& state() { return state_; }
-  Emitter& e() { return emit_; }
+  Emitter& emit() { return emit_; }
   const Layer& layer() const { return layer_; }
   const nlohmann::json& config() const { return layer_.config; }
   int keras() const { return state_.archive.major(); }

@@ -335,7 +335,8 @@ Status ConnectByName(Model& model, const json& config, const json& entries) {
       model.layers[i]->uses.push_back(std::move(use));
     }
   }
-  const json *inputs = Find(config, "input_layers"), *outputs = Find(config, "output_layers");
+  const json* inputs = Find(config, "input_layers");
+  const json* outputs = Find(config, "output_layers");
   if (!inputs || !outputs) return Invalid("it has no input_layers or output_layers");
   FUSEBOX_ASSIGN(model.inputs, references.List(*inputs).At("input_layers"));
   FUSEBOX_ASSIGN(model.outputs, references.List(*outputs).At("output_layers"));

@@ -17,7 +17,9 @@ namespace fusebox::keras {
 
 // Result `tensor` of call `call` of layer `layer` (an index into Model::layers).
 struct TensorRef {
-  int layer = 0, call = 0, tensor = 0;
+  int layer = 0;
+  int call = 0;
+  int tensor = 0;
   auto operator<=>(const TensorRef&) const = default;
 };
 

@@ -50,7 +50,9 @@ Result<std::vector<ValueId>> AddForLoop(Module& module, Function& f, const std::
                                         const std::vector<ValueId>& operands) {
   constexpr size_t kBounds = 3;
   if (operands.size() < kBounds) return Invalid("it has no start, limit and delta");
-  const ValueId start = operands[0], limit = operands[1], delta = operands[2];
+  const ValueId start = operands[0];
+  const ValueId limit = operands[1];
+  const ValueId delta = operands[2];
   // (|limit - start| + |delta| - 1) / |delta|; a delta of zero fails at run time.
   NumberAdder add(f);
   const ValueId size = add.Add(Op::kAbs, {delta});

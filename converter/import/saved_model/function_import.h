@@ -27,7 +27,8 @@ struct ImportState {
   // The module's variable for a handle node of the main graph.
   Result<std::string> VariableOf(const std::string& node);
   Result<std::string> VariableAt(int number);  // in `variables`
-  // Sets the attributes of a lookup table's handle: table_id, keys and values, or `why` they are unknown.
+  // Sets the attributes of a lookup table's handle: table_id, keys and values, or the `reason` why they are
+  // unknown.
   void FillTable(const std::string& node, Node& handle);
 };
 

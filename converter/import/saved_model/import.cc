@@ -34,7 +34,7 @@ void ImportState::FillTable(const std::string& node, Node& handle) {
   handle.attrs.Set("table_id", table_numbers.emplace(node, number).first->second);
   auto table = tables.Of(node);
   if (!table) {
-    handle.attrs.Set("why", table.error().message);
+    handle.attrs.Set("reason", table.error().message);
     return;
   }
   handle.attrs.Set("keys", std::move(table->keys));
@@ -59,7 +59,8 @@ Status ImportEntry(ImportState& state, const std::string& key) {
 
 // One signature with all functions it reaches; a failure leaves nothing in the module.
 Status ImportOne(ImportState& state, const std::string& key) {
-  const size_t functions = state.module.functions.size(), signatures = state.module.signatures.size();
+  const size_t functions = state.module.functions.size();
+  const size_t signatures = state.module.signatures.size();
   Status status = ImportEntry(state, key);
   while (status && !state.wanted.empty()) {
     const std::string name = std::move(state.wanted.back());
@@ -77,9 +78,11 @@ Status ImportOne(ImportState& state, const std::string& key) {
 // Importable functions other than signatures, in --signature form, limited in number. They leave functions in
 // the module, but the import has failed by then.
 std::string Functions(ImportState& state) {
-  constexpr int kMost = 8, kMostTried = 32;
+  constexpr int kMost = 8;
+  constexpr int kMostTried = 32;
   std::string out;
-  int count = 0, tried = 0;
+  int count = 0;
+  int tried = 0;
   for (const std::string& name : FunctionsOfTensors(state.model)) {
     if (count == kMost || tried++ == kMostTried) return out + ", ...";
     if (!ImportOne(state, name)) continue;
@@ -121,7 +124,7 @@ Result<Imported> ImportModel(SavedModel& model, const std::string& source,
   out.module->source = source;
   out.notes.insert(out.notes.end(), variables.warnings().begin(), variables.warnings().end());
   const LookupTables tables(model, variables);
-  ImportState state{model, variables, *out.module, {}, {}, tables, {}};
+  ImportState state{.model = model, .variables = variables, .module = *out.module, .tables = tables};
   auto all = model.Signatures();
   // The first signature is the default one of a file.
   std::ranges::stable_partition(all, [](const std::string& key) { return key == kDefaultSignature; });

@@ -112,7 +112,8 @@ DType TypeAttr(const tf::NodeDef& node, const std::string& attr) {
 // Ops whose result type does not depend on T; `attr` may override it. Files omit attributes with default
 // values.
 constexpr struct {
-  std::string_view op, attr;
+  std::string_view op;
+  std::string_view attr;
   DType dtype;
 } kResultTypes[] = {
     {"Shape", "out_type", DType::kI32},

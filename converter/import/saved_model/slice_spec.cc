@@ -35,7 +35,8 @@ Result<SliceSpec> SliceSpec::Parse(std::string_view text) {
     std::string_view extent = Take(text, ':');
     const size_t d = spec.start.size();
     if (d == spec.shape.size()) return Invalid(place + " has more parts than dimensions");
-    int64_t start = 0, size = spec.shape[d];
+    int64_t start = 0;
+    int64_t size = spec.shape[d];
     if (extent != "-" && (!Number(Take(extent, ','), start) || !Number(extent, size)))
       return Invalid(place + " names no part of a tensor");
     if (start > spec.shape[d] || size > spec.shape[d] - start)
@@ -51,7 +52,8 @@ Result<SliceSpec> SliceSpec::Parse(std::string_view text) {
 Buffer SliceSpec::Cut(const Buffer& whole, size_t element_size) const {
   const size_t rank = shape.size();
   // From dimension `outer` on, only that dimension is cut: one contiguous run.
-  size_t outer = rank - 1, run = element_size;
+  size_t outer = rank - 1;
+  size_t run = element_size;
   while (outer > 0 && size[outer] == shape[outer]) --outer;
   for (size_t d = outer + 1; d < rank; ++d) run *= static_cast<size_t>(shape[d]);
   const size_t length = run * static_cast<size_t>(size[outer]);

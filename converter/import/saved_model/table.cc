@@ -98,7 +98,8 @@ Status ReadTable(Bytes file, const Visit& visit) {
     ByteReader reader(std::as_bytes(std::span(value)));
     std::optional<Handle> handle = ReadHandle(reader);
     if (!handle) return Invalid("damaged handle of a block");
-    std::string place = "block at " + std::to_string(handle->offset), decoded;
+    std::string place = "block at " + std::to_string(handle->offset);
+    std::string decoded;
     FUSEBOX_ASSIGN(Bytes block, ReadBlock(file, *handle, decoded).At(place));
     return WalkBlock(block, visit_in_order).At(place);
   });

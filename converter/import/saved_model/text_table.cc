@@ -82,7 +82,8 @@ Result<std::pair<Tensor, Tensor>> ReadTextTable(const TextTable& table) {
       return Unsupported("a column of " + std::string(Name(dtype)));
   FUSEBOX_ASSIGN(const Buffer file, MapFile(table.path));
   std::string_view rest(reinterpret_cast<const char*>(file.data()), file.size());
-  ColumnBuilder keys(table.key), values(table.value);
+  ColumnBuilder keys(table.key);
+  ColumnBuilder values(table.value);
   for (int64_t number = 0; !rest.empty() && (table.most < 0 || number < table.most); ++number) {
     const size_t end = rest.find('\n');
     std::string_view line = rest.substr(0, end);

@@ -12,7 +12,8 @@
 namespace fusebox::saved_model {
 
 // Column index: 0, 1, ..., or one of these two.
-inline constexpr int64_t kWholeLine = -2, kLineNumber = -1;
+inline constexpr int64_t kWholeLine = -2;
+inline constexpr int64_t kLineNumber = -1;
 
 struct TextTable {
   struct Column {

@@ -85,7 +85,8 @@ class VariableBinder {
   // Nodes restored from different keys are different variables. If only one has a key, it applies to both.
   bool MayBeOne(int index, const std::string& node) {
     std::string& first = out_.variables_[static_cast<size_t>(index)].node;
-    const auto here = handle_keys_.find(node), there = handle_keys_.find(first);
+    const auto here = handle_keys_.find(node);
+    const auto there = handle_keys_.find(first);
     if (here == handle_keys_.end()) return true;
     if (there != handle_keys_.end()) return here->second == there->second;
     first = node;
@@ -205,9 +206,11 @@ class VariableBinder {
   // Keras 3 saves a variable under two keys, one per object that holds it. Unreadable values are reported
   // where they are used.
   bool Differ(const std::string& a, const std::string& b) const {
-    const BundleTensor *first = out_.bundle_->Find(a), *second = out_.bundle_->Find(b);
+    const BundleTensor* first = out_.bundle_->Find(a);
+    const BundleTensor* second = out_.bundle_->Find(b);
     if (!first || !second || first->dtype != second->dtype || first->shape != second->shape) return true;
-    const Result<Buffer> x = out_.bundle_->Read(a), y = out_.bundle_->Read(b);
+    const Result<Buffer> x = out_.bundle_->Read(a);
+    const Result<Buffer> y = out_.bundle_->Read(b);
     return x && y && !std::ranges::equal(x->bytes(), y->bytes());
   }
 

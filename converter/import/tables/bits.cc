@@ -58,7 +58,8 @@ Status Bitcast(Translation& t) {
   const auto* const type = std::get_if<DType>(t.attrs().Find("type"));
   if (!type) return Invalid("its result type is missing");
   const Type from = t.in_type(0);
-  const size_t before = BitsOf(from.dtype), after = BitsOf(*type);
+  const size_t before = BitsOf(from.dtype);
+  const size_t after = BitsOf(*type);
   if (before == 0 || after == 0) return Unsupported("of " + std::string(Name(from.dtype)));
   Shape shape = from.shape;
   if (!shape.ranked()) return Unsupported("the rank of its operand is not known");
@@ -66,7 +67,8 @@ Status Bitcast(Translation& t) {
     shape.dims().push_back(static_cast<int64_t>(before / after));
   } else if (before < after) {
     if (shape.rank() == 0) return Invalid("a scalar has too few bits");
-    const int64_t last = shape.dims().back(), parts = static_cast<int64_t>(after / before);
+    const int64_t last = shape.dims().back();
+    const int64_t parts = static_cast<int64_t>(after / before);
     if (last >= 0 && last != parts)
       return Invalid("its last dimension is " + std::to_string(last) + ", expected " + std::to_string(parts));
     shape.dims().erase(shape.dims().end() - 1);

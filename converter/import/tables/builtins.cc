@@ -68,7 +68,8 @@ Status MatrixDiagPart(Translation& t) {
   const Shape shape = t.in_type(0).shape;  // copied: Emit invalidates references
   if (shape.rank() < 2) return Unsupported("the rank of its operand is not known to be 2 or more");
   const auto rank = static_cast<size_t>(shape.rank());
-  const int64_t rows = shape[rank - 2], columns = shape[rank - 1];
+  const int64_t rows = shape[rank - 2];
+  const int64_t columns = shape[rank - 1];
   if (rows < 0 || columns < 0 || rows * columns > INT32_MAX)
     return Unsupported("the size of its matrices is not known");
   std::vector<int32_t> at;

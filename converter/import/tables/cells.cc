@@ -42,7 +42,8 @@ Status LstmBlockCell(Translation& t) {
   const ValueId c = t.in(1);
   const ValueIds gates = GateParts(t, GateSums(t, t.in(0), t.in(2), t.in(3), t.in(7)), 4);  // i, g, f, o
   const ValueId bias = t.Scalar(DType::kF32, t.attrs().f64("forget_bias", 1));
-  const ValueId i = t.Value(Op::kLogistic, {gates[0]}), g = t.Value(Op::kTanh, {gates[1]});
+  const ValueId i = t.Value(Op::kLogistic, {gates[0]});
+  const ValueId g = t.Value(Op::kTanh, {gates[1]});
   const ValueId f = t.Value(Op::kLogistic, {t.Value(Op::kAdd, {gates[2], bias})});
   const ValueId o = t.Value(Op::kLogistic, {gates[3]});
   const ValueId next = t.Value(Op::kAdd, {t.Value(Op::kMul, {f, c}), t.Value(Op::kMul, {i, g})});
@@ -58,9 +59,11 @@ Status GruBlockCell(Translation& t) {
   FUSEBOX_TRY(t.Arity(6));
   FUSEBOX_TRY(CheckCell(t, 0, 1, 2));
   FUSEBOX_TRY(CheckCell(t, 0, 1, 3));
-  const ValueId x = t.in(0), h = t.in(1);
+  const ValueId x = t.in(0);
+  const ValueId h = t.in(1);
   const ValueIds gates = GateParts(t, t.Value(Op::kLogistic, {GateSums(t, x, h, t.in(2), t.in(4))}), 2);
-  const ValueId r = gates[0], u = gates[1];
+  const ValueId r = gates[0];
+  const ValueId u = gates[1];
   const ValueId c = t.Value(Op::kTanh, {GateSums(t, x, t.Value(Op::kMul, {r, h}), t.in(3), t.in(5))});
   const ValueId rest = t.Value(Op::kSub, {t.Scalar(DType::kF32, 1), u});
   const ValueId next = t.Value(Op::kAdd, {t.Value(Op::kMul, {u, h}), t.Value(Op::kMul, {rest, c})});

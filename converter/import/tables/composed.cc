@@ -58,7 +58,9 @@ Status Erfc(Translation& t) {
 Status DivNoNan(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   const DType dtype = t.in_type(1).dtype;
-  const ValueId x = t.in(0), y = t.in(1), zero = t.Scalar(dtype, 0);
+  const ValueId x = t.in(0);
+  const ValueId y = t.in(1);
+  const ValueId zero = t.Scalar(dtype, 0);
   const ValueId none = t.Value(Op::kEqual, {y, zero});
   const ValueId safe = t.Value(Op::kSelectV2, {none, t.Scalar(dtype, 1), y});
   t.SetResult(0, t.Value(Op::kSelectV2, {none, zero, t.Value(Op::kDiv, {x, safe})}));
@@ -68,7 +70,9 @@ Status DivNoNan(Translation& t) {
 // 0 where the second factor is 0, even if the first is not finite.
 Status MulNoNan(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
-  const ValueId x = t.in(0), y = t.in(1), zero = t.Scalar(t.in_type(1).dtype, 0);
+  const ValueId x = t.in(0);
+  const ValueId y = t.in(1);
+  const ValueId zero = t.Scalar(t.in_type(1).dtype, 0);
   t.SetResult(0, t.Value(Op::kSelectV2, {t.Value(Op::kEqual, {y, zero}), zero, t.Value(Op::kMul, {x, y})}));
   return {};
 }
@@ -138,8 +142,10 @@ Status Roll(Translation& t) {
     if (size == 0) continue;
     const int64_t shift = (shifts[i] % size + size) % size;
     if (shift == 0) continue;
-    std::vector<int32_t> begin(static_cast<size_t>(rank), 0), whole(static_cast<size_t>(rank), -1);
-    std::vector<int32_t> at = begin, front = whole;
+    std::vector<int32_t> begin(static_cast<size_t>(rank), 0);
+    std::vector<int32_t> whole(static_cast<size_t>(rank), -1);
+    std::vector<int32_t> at = begin;
+    std::vector<int32_t> front = whole;
     at[static_cast<size_t>(axis)] = front[static_cast<size_t>(axis)] = static_cast<int32_t>(size - shift);
     const ValueId last = t.Value(Op::kSlice, {x, t.I32(std::move(at)), t.I32(std::move(whole))});
     const ValueId first = t.Value(Op::kSlice, {x, t.I32(std::move(begin)), t.I32(std::move(front))});
@@ -190,7 +196,8 @@ Status MatrixBandPart(Translation& t) {
   FUSEBOX_ASSIGN(const int64_t upper, t.Int(2));
   const Shape shape = t.in_type(0).shape;
   if (shape.rank() < 2) return Unsupported("the rank of its operand is not known to be 2 or more");
-  const int64_t rows = shape.dims()[shape.dims().size() - 2], columns = shape.dims().back();
+  const int64_t rows = shape.dims()[shape.dims().size() - 2];
+  const int64_t columns = shape.dims().back();
   if (rows < 0 || columns < 0) return Unsupported("the size of its matrices is not known");
   if (rows > 0 && columns > (int64_t{1} << 26) / rows)
     return Unsupported("its matrices have too many elements for a mask");
@@ -236,7 +243,9 @@ template <Op op>
 Status ZeroTimes(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   const DType dtype = t.in_type(0).dtype;
-  const ValueId x = t.in(0), zero = t.Scalar(dtype, 0), one = t.Scalar(dtype, 1);
+  const ValueId x = t.in(0);
+  const ValueId zero = t.Scalar(dtype, 0);
+  const ValueId one = t.Scalar(dtype, 1);
   const ValueId none = t.Value(Op::kEqual, {x, zero});
   const ValueId y = t.Value(Op::kSelectV2, {none, one, t.in(1)});
   const ValueId product =

@@ -5,7 +5,8 @@ namespace fusebox::converter {
 namespace {
 
 bool IsFoldable(const Function& f, const Node& node) {
-  const ValueId x = node.operands[0], y = node.results[0];
+  const ValueId x = node.operands[0];
+  const ValueId y = node.results[0];
   return (x != kNoValue && f.value(x).is_const()) || y == kNoValue || Uses(f).readers(y).empty();
 }
 

@@ -60,7 +60,8 @@ class Product {
     for (size_t i = 0; i < equation.left.size(); ++i) {
       const size_t j = equation.right.find(equation.left[i]);
       if (j == std::string::npos) continue;
-      const int64_t left = t_.in_type(0).shape[i], right = t_.in_type(1).shape[j];
+      const int64_t left = t_.in_type(0).shape[i];
+      const int64_t right = t_.in_type(1).shape[j];
       if (left >= 0 && right >= 0 && left != right)
         return Unsupported("dimension " + std::to_string(i) + " of operand 0 is " + std::to_string(left) +
                            ", dimension " + std::to_string(j) + " of operand 1 is " + std::to_string(right));
@@ -151,7 +152,10 @@ class Product {
   Labeled Multiply(const Labeled& left, const Labeled& right, const std::string& result) {
     Measure(left);
     Measure(right);
-    std::string batch, rows, columns, contracted;
+    std::string batch;
+    std::string rows;
+    std::string columns;
+    std::string contracted;
     for (const char c : result) {
       if (Has(left.labels, c) && Has(right.labels, c)) batch += c;
       else (Has(left.labels, c) ? rows : columns) += c;
@@ -166,7 +170,8 @@ class Product {
       const ValueId product = WithWeights(a, right, rows, columns, contracted);
       return {columns.size() == 1 ? product : Reshaped(product, Singles(all)), all};
     }
-    std::vector<std::string> of_left = Singles(batch), of_right = of_left;
+    std::vector<std::string> of_left = Singles(batch);
+    std::vector<std::string> of_right = of_left;
     of_left.insert(of_left.end(), {rows, contracted});
     of_right.insert(of_right.end(), {contracted, columns});
     const ValueId x = Folded(a, of_left);

@@ -41,8 +41,10 @@ std::string Letters(std::string_view equation) {
 // Replaces "..." with letters, given the operands' ranks.
 Result<std::string> WithoutEllipsis(const std::string& plain, std::span<const int> ranks) {
   const size_t arrow = plain.find("->");
-  const std::string operands = plain.substr(0, arrow), spare = Letters(plain);
-  std::string result = arrow == std::string::npos ? Implied(operands) : plain.substr(arrow + 2), out;
+  const std::string operands = plain.substr(0, arrow);
+  const std::string spare = Letters(plain);
+  std::string result = arrow == std::string::npos ? Implied(operands) : plain.substr(arrow + 2);
+  std::string out;
   std::string hidden;  // the longest of them
   size_t begin = 0;
   for (size_t i = 0; begin <= operands.size(); ++i) {

@@ -20,7 +20,9 @@ Status TopKV1(Translation& t) {
   const int64_t k = t.attrs().i64("k", -1);
   if (k < 0 || k > INT32_MAX) return Invalid("attribute k is missing");
   const Node& made = t.Emit(Op::kTopkV2, {t.in(0), t.I32Scalar(static_cast<int32_t>(k))}, {}, 2);
-  const ValueId values = made.results[0], indices = made.results[1];  // copied: Emit invalidates references
+  // Copied: Emit invalidates references.
+  const ValueId values = made.results[0];
+  const ValueId indices = made.results[1];
   t.SetResult(0, values);
   t.SetResult(1, indices);
   return {};
@@ -43,8 +45,11 @@ struct Along {
 
 // x with `by` ones inserted before it along the axis (after it in reverse), cut to its size.
 ValueId Shifted(Translation& t, ValueId x, const Along& along, int64_t by) {
-  const auto rank = static_cast<size_t>(along.rank), at = static_cast<size_t>(along.axis);
-  std::vector<int32_t> begin(rank, 0), size(rank, -1), pads(2 * rank, 0);
+  const auto rank = static_cast<size_t>(along.rank);
+  const auto at = static_cast<size_t>(along.axis);
+  std::vector<int32_t> begin(rank, 0);
+  std::vector<int32_t> size(rank, -1);
+  std::vector<int32_t> pads(2 * rank, 0);
   const auto steps = static_cast<int32_t>(by);
   if (along.reverse) begin[at] = steps;
   size[at] = static_cast<int32_t>(along.length - by);

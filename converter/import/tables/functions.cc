@@ -68,14 +68,16 @@ ValueId Expm1(Formula& f, ValueId x) {
 // With d = 1 - exp(-|x|), sinh |x| is exp(|x|) d (2 - d) / 2. The exponential is applied as two factors,
 // because it may overflow.
 ValueId Sinh(Formula& f, ValueId x) {
-  const ValueId size = f.Of(Op::kAbs, x), fall = f.Fall(size);
+  const ValueId size = f.Of(Op::kAbs, x);
+  const ValueId fall = f.Fall(size);
   const ValueId half = f.Of(Op::kExp, f.Mul(size, f.Number(0.5)));
   const ValueId rest = f.Mul(f.Mul(fall, f.Sub(f.Number(2), fall)), f.Number(0.5));
   return f.WithSignOf(x, f.Mul(f.Mul(rest, half), half));
 }
 
 ValueId Cosh(Formula& f, ValueId x) {
-  const ValueId size = f.Of(Op::kAbs, x), two = f.Number(0.5);
+  const ValueId size = f.Of(Op::kAbs, x);
+  const ValueId two = f.Number(0.5);
   const ValueId half = f.Of(Op::kExp, f.Mul(size, two));
   const ValueId falling = f.Mul(f.Of(Op::kExp, f.Of(Op::kNeg, size)), two);
   return f.Add(f.Mul(f.Mul(half, two), half), falling);
@@ -83,7 +85,8 @@ ValueId Cosh(Formula& f, ValueId x) {
 
 // log1p(|x| + |x| / (1/|x| + sqrt(1/x^2 + 1))), which squares no large number.
 ValueId Asinh(Formula& f, ValueId x) {
-  const ValueId size = f.Of(Op::kAbs, x), inverse = f.Div(f.Number(1), size);
+  const ValueId size = f.Of(Op::kAbs, x);
+  const ValueId inverse = f.Div(f.Number(1), size);
   const ValueId root = f.Of(Op::kSqrt, f.Add(f.Mul(inverse, inverse), f.Number(1)));
   return f.WithSignOf(x, f.Log1p(f.Add(size, f.Div(size, f.Add(inverse, root)))));
 }

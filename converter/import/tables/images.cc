@@ -22,7 +22,8 @@ class Crops {
   // Corners are fractions of the distance between the first and the last pixel. A crop of one pixel uses the
   // center.
   Places Along(ValueId boxes, ValueId limit, int32_t axis, int64_t size) {
-    const ValueId first = Column(boxes, axis), last = Column(boxes, axis + 2);
+    const ValueId first = Column(boxes, axis);
+    const ValueId last = Column(boxes, axis + 2);
     Places made{};
     if (size > 1) {
       std::vector<float> steps;
@@ -73,11 +74,13 @@ Status CropAndResize(Translation& t) {
   const ValueId image = t.Cast(t.in(0), DType::kF32);
   const ValueId shape = t.ShapeOf(image);
   const auto part = [&](int32_t from) { return t.Slice(shape, {from}, {1}); };
-  const ValueId height = part(1), width = part(2);
+  const ValueId height = part(1);
+  const ValueId width = part(2);
   const ValueId pixels = t.Value(Op::kReshape, {image, t.Value(Op::kConcatenation, {t.I32({-1}), part(3)})});
-  const ValueId last_row = c.Sub(t.Cast(height, DType::kF32), c.Number(1)),
-                last_column = c.Sub(t.Cast(width, DType::kF32), c.Number(1));
-  Places y = c.Along(t.in(1), last_row, 0, size[0]), x = c.Along(t.in(1), last_column, 1, size[1]);
+  const ValueId last_row = c.Sub(t.Cast(height, DType::kF32), c.Number(1));
+  const ValueId last_column = c.Sub(t.Cast(width, DType::kF32), c.Number(1));
+  Places y = c.Along(t.in(1), last_row, 0, size[0]);
+  Places x = c.Along(t.in(1), last_column, 1, size[1]);
   const ValueId first = t.Reshape(c.Mul(t.ToI32(t.in(2)), c.Mul(height, width)), {-1, 1, 1});
   const auto pixel = [&](ValueId row, ValueId column) {
     return t.Value(Op::kGather, {pixels, c.Add(c.Add(c.Mul(row, width), first), column)});
@@ -88,12 +91,12 @@ Status CropAndResize(Translation& t) {
     crops = pixel(c.Pixels(Op::kFloor, c.Add(y.at, half), last_row, true, size[0]),
                   c.Pixels(Op::kFloor, c.Add(x.at, half), last_column, false, size[1]));
   } else {
-    const ValueId top = c.Pixels(Op::kFloor, y.at, last_row, true, size[0]),
-                  bottom = c.Pixels(Op::kCeil, y.at, last_row, true, size[0]),
-                  left = c.Pixels(Op::kFloor, x.at, last_column, false, size[1]),
-                  right = c.Pixels(Op::kCeil, x.at, last_column, false, size[1]);
-    const ValueId down = c.Spread(c.Sub(y.at, t.Value(Op::kFloor, {y.at})), true, size[0], 4),
-                  along = c.Spread(c.Sub(x.at, t.Value(Op::kFloor, {x.at})), false, size[1], 4);
+    const ValueId top = c.Pixels(Op::kFloor, y.at, last_row, true, size[0]);
+    const ValueId bottom = c.Pixels(Op::kCeil, y.at, last_row, true, size[0]);
+    const ValueId left = c.Pixels(Op::kFloor, x.at, last_column, false, size[1]);
+    const ValueId right = c.Pixels(Op::kCeil, x.at, last_column, false, size[1]);
+    const ValueId down = c.Spread(c.Sub(y.at, t.Value(Op::kFloor, {y.at})), true, size[0], 4);
+    const ValueId along = c.Spread(c.Sub(x.at, t.Value(Op::kFloor, {x.at})), false, size[1], 4);
     crops = c.Between(c.Between(pixel(top, left), pixel(top, right), along),
                       c.Between(pixel(bottom, left), pixel(bottom, right), along), down);
   }
@@ -153,7 +156,8 @@ Status ResizeBicubic(Translation& t) {
   constexpr int64_t kLargest = int64_t{1} << 24;
   for (size_t i = 0; i < 2; ++i)
     if (size[i] < 1 || size[i] > kLargest / shape[i + 1]) return Unsupported("it is too large");
-  const bool corners = t.attrs().b("align_corners", false), half = t.attrs().b("half_pixel_centers", false);
+  const bool corners = t.attrs().b("align_corners", false);
+  const bool half = t.attrs().b("half_pixel_centers", false);
   const auto dim = [&](size_t i) { return static_cast<int32_t>(shape[i]); };
   const auto resized = [&](size_t i) { return static_cast<int32_t>(size[i]); };
   const ValueId x = t.Cast(t.in(0), DType::kF32);

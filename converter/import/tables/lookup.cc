@@ -29,8 +29,9 @@ Result<Table> TableOf(Translation& t) {
   const Node* const handle = t.producer(t.in(0));
   if (!handle || !handle->is(Op::kOpaque) || !IsLookupTable(handle->name))
     return Unsupported("the source of its table is unknown");
-  if (const std::string why = handle->attrs.str("why", ""); !why.empty()) return Unsupported(why);
-  const AttrValue *const keys = handle->attrs.Find("keys"), *const values = handle->attrs.Find("values");
+  if (const std::string why = handle->attrs.str("reason", ""); !why.empty()) return Unsupported(why);
+  const AttrValue* const keys = handle->attrs.Find("keys");
+  const AttrValue* const values = handle->attrs.Find("values");
   if (!keys || !values || !std::holds_alternative<Tensor>(*keys) || !std::holds_alternative<Tensor>(*values))
     return Unsupported("no initializer fills its table before the model runs");
   Table table{handle->attrs.i64("table_id", 0), std::get<Tensor>(*keys), std::get<Tensor>(*values)};
@@ -145,7 +146,8 @@ Status Lookup(Translation& t) {
     return Unsupported("a table by " + std::string(Name(table.key())));
   if (table.value() == DType::kString) return ToString(t, table);
   const std::vector<int64_t> keys = Integers(table.keys);
-  constexpr int64_t kMostCompared = 4096, kFarthest = int64_t{1} << 30;
+  constexpr int64_t kMostCompared = 4096;
+  constexpr int64_t kFarthest = int64_t{1} << 30;
   // A list much longer than the table pays off only if there are too many keys to compare.
   const int64_t widest =
       std::max(table.count() <= kMostCompared ? int64_t{4096} : int64_t{1} << 20, 16 * table.count());

@@ -9,16 +9,19 @@ namespace {
 
 Status MatMul(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
-  ValueId a = t.in(0), b = t.in(1);
+  ValueId a = t.in(0);
+  ValueId b = t.in(1);
   if (!IsFloat(t.in_type(0).dtype))
     return Unsupported("a product of " + std::string(Name(t.in_type(0).dtype)));
-  const bool turn_a = t.attrs().b("transpose_a", false), turn_b = t.attrs().b("transpose_b", false);
+  const bool turn_a = t.attrs().b("transpose_a", false);
+  const bool turn_b = t.attrs().b("transpose_b", false);
   const auto size = [&](size_t i, bool last) {
     const Shape& shape = t.in_type(i).shape;
     return shape.rank() == 2 ? shape[last ? 1 : 0] : -1;
   };
   // FULLY_CONNECTED would split the values of `a` into rows of another length.
-  const int64_t summed = size(0, !turn_a), rows = size(1, turn_b);
+  const int64_t summed = size(0, !turn_a);
+  const int64_t rows = size(1, turn_b);
   if (summed >= 0 && rows >= 0 && summed != rows)
     return Invalid(ToString(t.in_type(0)) + " times " + ToString(t.in_type(1)) + ": the sizes differ");
   if (turn_a) a = t.Transpose(a, {1, 0});
@@ -59,7 +62,8 @@ ValueId Lowest(Translation& t, DType dtype) {
 // Strides, padding and dilations. EXPLICIT padding becomes a PAD of `x`, with the lowest value for MAX_POOL.
 Result<Attrs> Window(Translation& t, const Layout& layout, ValueId& x, bool lowest = false) {
   Attrs attrs;
-  const auto strides = t.attrs().i64s("strides"), dilations = t.attrs().i64s("dilations");
+  const auto strides = t.attrs().i64s("strides");
+  const auto dilations = t.attrs().i64s("dilations");
   attrs.Set("stride_h", At(strides, layout.height()));
   attrs.Set("stride_w", At(strides, layout.height() + 1));
   if (const int64_t d = At(dilations, layout.height()); d != 1) attrs.Set("dilation_h_factor", d);
@@ -108,7 +112,8 @@ Status DepthwiseConv2D(Translation& t) {
   const Shape filter = t.in_type(1).shape;  // copied: Emit invalidates references
   if (filter.rank() != 4 || !filter.is_static()) return Unsupported("the filter's shape is not known");
   const int64_t channels = filter[2] * filter[3];
-  const auto h = static_cast<int32_t>(filter[0]), w = static_cast<int32_t>(filter[1]);
+  const auto h = static_cast<int32_t>(filter[0]);
+  const auto w = static_cast<int32_t>(filter[1]);
   const int64_t multiplier = filter[3];
   ValueId x = layout.In(t, t.in(0));
   FUSEBOX_ASSIGN(Attrs attrs, Window(t, layout, x));
@@ -223,12 +228,14 @@ Status NormalizeByMoments(Translation& t) {
   FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(0)));
   const std::string format = t.attrs().str("data_format", "NHWC");
   FUSEBOX_TRY(ChannelsLastOf(format));
-  const DType stored = t.in_type(0).dtype, dtype = t.in_type(1).dtype;
+  const DType stored = t.in_type(0).dtype;
+  const DType dtype = t.in_type(1).dtype;
   if (stored == DType::kNone || dtype == DType::kNone)
     return Unsupported("the element type of an operand is not known");
   if (rank < 2) return Invalid("its operand has rank " + std::to_string(rank));
   const int channel = format.ends_with('C') ? rank - 1 : 1;
-  std::vector<int32_t> axes, spread(static_cast<size_t>(rank), 1);
+  std::vector<int32_t> axes;
+  std::vector<int32_t> spread(static_cast<size_t>(rank), 1);
   for (int i = 0; i < rank; ++i)
     if (i != channel) axes.push_back(i);
   spread[static_cast<size_t>(channel)] = -1;
@@ -237,7 +244,8 @@ Status NormalizeByMoments(Translation& t) {
   };
   const auto per_channel = [&](ValueId v) { return t.Reshape(v, spread); };
   const auto flat = [&](ValueId v) { return t.Reshape(v, {-1}); };
-  const ValueId x = t.Cast(t.in(0), dtype), mean = mean_of(x);
+  const ValueId x = t.Cast(t.in(0), dtype);
+  const ValueId mean = mean_of(x);
   const ValueId centerd = t.Value(Op::kSub, {x, mean});
   const ValueId variance = mean_of(t.Value(Op::kSquare, {centerd}));
   const ValueId epsilon = t.Scalar(dtype, t.attrs().f64("epsilon", 1e-4));
@@ -255,8 +263,12 @@ Status FusedBatchNorm(Translation& t) {
   FUSEBOX_TRY(t.Arity(5));
   if (t.attrs().b("is_training", true)) return NormalizeByMoments(t);
   FUSEBOX_ASSIGN(const ChannelsLast order, ChannelsLastOf(t.attrs().str("data_format", "NHWC")));
-  const ValueId gamma = t.in(1), beta = t.in(2), mean = t.in(3), variance = t.in(4);
-  const DType stored = t.in_type(0).dtype, dtype = t.type(variance).dtype;
+  const ValueId gamma = t.in(1);
+  const ValueId beta = t.in(2);
+  const ValueId mean = t.in(3);
+  const ValueId variance = t.in(4);
+  const DType stored = t.in_type(0).dtype;
+  const DType dtype = t.type(variance).dtype;
   if (stored == DType::kNone || dtype == DType::kNone)
     return Unsupported("the element type of an operand is not known");
   const ValueId epsilon = t.Scalar(dtype, t.attrs().f64("epsilon", 1e-4));

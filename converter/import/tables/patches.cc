@@ -124,13 +124,16 @@ Status FakeQuantPerChannel(Translation& t) {
   for (const size_t i : {1, 2})
     if (!t.is_const(t.in(i)) || t.in_type(i).dtype != DType::kF32)
       return Unsupported("its bounds are not constant");
-  const auto least = t.f().value(t.in(1)).data.As<float>(), most = t.f().value(t.in(2)).data.As<float>();
+  const auto least = t.f().value(t.in(1)).data.As<float>();
+  const auto most = t.f().value(t.in(2)).data.As<float>();
   if (least.size() != most.size()) return Invalid("the numbers of lower and upper bounds differ");
   const int64_t bits = t.attrs().i64("num_bits", 8);
   if (bits < 2 || bits > 16) return Invalid("num_bits " + std::to_string(bits));
   const float low = t.attrs().b("narrow_range", false) ? 1.0f : 0.0f;
   const auto high = static_cast<float>((int64_t{1} << bits) - 1);
-  std::vector<float> from, to, steps;
+  std::vector<float> from;
+  std::vector<float> to;
+  std::vector<float> steps;
   for (size_t i = 0; i < least.size(); ++i) {
     const float step = (most[i] - least[i]) / (high - low);
     if (!(step > 0)) return Unsupported("channel " + std::to_string(i) + " has no width");
@@ -142,7 +145,8 @@ Status FakeQuantPerChannel(Translation& t) {
   const auto list = [&](const std::vector<float>& v) {
     return t.Const({{DType::kF32, {static_cast<int64_t>(v.size())}}, Buffer::Of<float>(v)});
   };
-  const ValueId base = list(from), step = list(steps);
+  const ValueId base = list(from);
+  const ValueId step = list(steps);
   const ValueId within = t.Value(Op::kMinimum, {t.Value(Op::kMaximum, {t.in(0), base}), list(to)});
   const ValueId count = t.Value(Op::kDiv, {t.Value(Op::kSub, {within, base}), step});
   const ValueId whole = t.Value(Op::kFloor, {t.Value(Op::kAdd, {count, t.Scalar(DType::kF32, 0.5)})});

@@ -83,7 +83,9 @@ Status SegmentChoice(Translation& t) {
 // Distinct values, the index of each element's value, and counts.
 Status Unique(Translation& t, DType index) {
   const Node& made = t.Emit(Op::kUnique, {t.in(0)}, MakeAttrs("idx_out_type", index), 2);
-  const ValueId y = made.results[0], which = made.results[1];  // copied: Emit invalidates references
+  // Copied: Emit invalidates references.
+  const ValueId y = made.results[0];
+  const ValueId which = made.results[1];
   t.SetResult(0, y);
   t.SetResult(1, which);
   if (t.results().size() < 3) return {};
@@ -167,13 +169,15 @@ Status Bound(Translation& t) {
 template <Op choice, Op unsorted>
 Status TensorScatterChoice(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
-  const Shape shape = t.in_type(0).shape,
-              indices = t.in_type(1).shape;  // copied: Emit invalidates references
+  // Copied: Emit invalidates references.
+  const Shape shape = t.in_type(0).shape;
+  const Shape indices = t.in_type(1).shape;
   if (indices.rank() < 1 || indices.dims().back() < 0)
     return Unsupported("the shape of its indices is not known");
   const auto depth = static_cast<size_t>(indices.dims().back());
   if (shape.rank() < static_cast<int>(depth)) return Unsupported("the rank of its operand is not known");
-  std::vector<int32_t> strides(depth, 1), flat{-1};
+  std::vector<int32_t> strides(depth, 1);
+  std::vector<int32_t> flat{-1};
   int64_t places = 1;
   for (size_t i = depth; i-- > 0;) {
     if (shape[i] < 0 || (shape[i] > 0 && places > INT32_MAX / shape[i]))
@@ -203,7 +207,8 @@ Status TensorScatterSub(Translation& t) {
 Status InvertPermutation(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   const DType dtype = t.in_type(0).dtype;
-  const ValueId x = t.ToI32(t.in(0)), shape = t.ShapeOf(x);
+  const ValueId x = t.ToI32(t.in(0));
+  const ValueId shape = t.ShapeOf(x);
   const ValueId places = t.Value(Op::kExpandDims, {x, t.I32Scalar(1)});
   const ValueId count = t.Reshape(shape, {});
   const ValueId numbers = t.Value(Op::kRange, {t.I32Scalar(0), count, t.I32Scalar(1)});

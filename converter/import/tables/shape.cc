@@ -42,7 +42,7 @@ Status Concat(Translation& t) {
   return t.Return(parts.size() == 1 ? parts[0] : t.Value(Op::kConcatenation, parts, With("axis", axis)));
 }
 
-Status GiveAll(Translation& t, const Node& made) {
+Status SetResults(Translation& t, const Node& made) {
   for (size_t i = 0; i < made.results.size(); ++i) t.SetResult(i, made.results[i]);
   return {};
 }
@@ -50,15 +50,15 @@ Status GiveAll(Translation& t, const Node& made) {
 Status Split(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   const size_t n = t.results().size();
-  return GiveAll(
+  return SetResults(
       t, t.Emit(Op::kSplit, {t.ToI32(t.in(0)), t.in(1)}, With("num_splits", static_cast<int64_t>(n)), n));
 }
 
 Status SplitV(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
   const size_t n = t.results().size();
-  return GiveAll(t, t.Emit(Op::kSplitV, {t.in(0), t.ToI32(t.in(1)), t.ToI32(t.in(2))},
-                           With("num_splits", static_cast<int64_t>(n)), n));
+  return SetResults(t, t.Emit(Op::kSplitV, {t.in(0), t.ToI32(t.in(1)), t.ToI32(t.in(2))},
+                              With("num_splits", static_cast<int64_t>(n)), n));
 }
 
 Status Pack(Translation& t) {
@@ -72,7 +72,7 @@ Status Unpack(Translation& t) {
   const size_t n = t.results().size();
   Attrs attrs = With("num", static_cast<int64_t>(n));
   if (const int64_t axis = t.attrs().i64("axis", 0)) attrs.Set("axis", axis);
-  return GiveAll(t, t.Emit(Op::kUnpack, {t.in(0)}, std::move(attrs), n));
+  return SetResults(t, t.Emit(Op::kUnpack, {t.in(0)}, std::move(attrs), n));
 }
 
 Status StridedSlice(Translation& t) {
@@ -166,7 +166,9 @@ Status TopK(Translation& t) {
   if (!as_they_are && t.in_type(0).dtype == DType::kNone)
     return Unsupported("the element type of its operand is not known");
   const Node& made = t.Emit(Op::kTopkV2, {t.in(0), t.ToI32(t.in(1))}, {}, 2);
-  const ValueId values = made.results[0], indices = made.results[1];  // copied: Emit invalidates references
+  // Copied: Emit invalidates references.
+  const ValueId values = made.results[0];
+  const ValueId indices = made.results[1];
   t.SetResult(0, values);
   t.SetResult(1, as_they_are ? indices : t.Cast(indices, *type));
   return {};

@@ -137,8 +137,10 @@ Status InplaceUpdate(Translation& t) {
       x = WithRow(t, x, numbers, t.in(2), rank);
       continue;
     }
-    std::vector<int32_t> begin(static_cast<size_t>(rank), 0), size(static_cast<size_t>(rank), -1);
-    begin[0] = k, size[0] = 1;
+    std::vector<int32_t> begin(static_cast<size_t>(rank), 0);
+    std::vector<int32_t> size(static_cast<size_t>(rank), -1);
+    begin[0] = k;
+    size[0] = 1;
     const ValueId row = t.Slice(t.in(2), begin, size);
     x = WithRow(t, x, t.Slice(numbers, {k}, {1}), row, rank);
   }

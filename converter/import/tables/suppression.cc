@@ -20,7 +20,9 @@ ValueId Counted(Translation& t, ValueId list, ValueId count) {
 Chosen Choose(Translation& t, ValueId overlap, ValueId score, bool padded) {
   const Node& made =
       t.Emit(Op::kNonMaxSuppressionV4, {t.in(0), t.in(1), t.ToI32(t.in(2)), overlap, score}, {}, 2);
-  const ValueId indices = made.results[0], count = made.results[1];  // copied: Emit invalidates references
+  // Copied: Emit invalidates references.
+  const ValueId indices = made.results[0];
+  const ValueId count = made.results[1];
   return {padded ? indices : Counted(t, indices, count), kNoValue, count};
 }
 
@@ -66,7 +68,9 @@ struct Combined {
 };
 
 Result<Combined> CombinedOf(Translation& t) {
-  const Shape boxes = t.in_type(0).shape, scores = t.in_type(1).shape;  // copied: Emit invalidates references
+  // Copied: Emit invalidates references.
+  const Shape boxes = t.in_type(0).shape;
+  const Shape scores = t.in_type(1).shape;
   if (boxes.rank() != 4 || !boxes.is_static() || scores.rank() != 3 || !scores.is_static())
     return Unsupported("the shapes of its boxes and scores are not known");
   FUSEBOX_ASSIGN(const int64_t per_class, t.Int(2));
@@ -87,7 +91,8 @@ Result<Combined> CombinedOf(Translation& t) {
                    ? std::min(total, std::min(per_class, total) * made.classes)
                    : total;
   made.most = t.I32Scalar(static_cast<int32_t>(made.per_class));
-  made.overlap = t.in(4), made.score = t.in(5);
+  made.overlap = t.in(4);
+  made.score = t.in(5);
   return made;
 }
 
@@ -121,12 +126,17 @@ struct Kept {
 constexpr double kBelowAll = -3e38;
 
 Kept KeptOf(Translation& t, const Combined& c, ValueId boxes, ValueId scores) {
-  const auto of_class = Parts(t, boxes, 1, c.parts), score = Parts(t, scores, 1, c.classes);
-  std::vector<ValueId> kept_boxes, kept_scores, counts;
+  const auto of_class = Parts(t, boxes, 1, c.parts);
+  const auto score = Parts(t, scores, 1, c.classes);
+  std::vector<ValueId> kept_boxes;
+  std::vector<ValueId> kept_scores;
+  std::vector<ValueId> counts;
   for (size_t k = 0; k < score.size(); ++k) {
     const ValueId box = of_class[of_class.size() == 1 ? 0 : k];
     const Node& made = t.Emit(Op::kNonMaxSuppressionV4, {box, score[k], c.most, c.overlap, c.score}, {}, 2);
-    const ValueId indices = made.results[0], count = made.results[1];  // copied: Emit invalidates references
+    // Copied: Emit invalidates references.
+    const ValueId indices = made.results[0];
+    const ValueId count = made.results[1];
     kept_boxes.push_back(t.Value(Op::kGather, {box, indices}));
     kept_scores.push_back(t.Value(Op::kGather, {score[k], indices}));
     counts.push_back(count);
@@ -150,8 +160,10 @@ ValueId Padded(Translation& t, const Combined& c, ValueId v, int64_t found, int 
 Status CombinedNonMaxSuppression(Translation& t) {
   FUSEBOX_TRY(t.Arity(6));
   FUSEBOX_ASSIGN(const Combined c, CombinedOf(t));
-  const auto boxes = Parts(t, t.in(0), 0, c.images), scores = Parts(t, t.in(1), 0, c.images);
-  std::vector<ValueId> kept_boxes, kept_scores;
+  const auto boxes = Parts(t, t.in(0), 0, c.images);
+  const auto scores = Parts(t, t.in(1), 0, c.images);
+  std::vector<ValueId> kept_boxes;
+  std::vector<ValueId> kept_scores;
   for (size_t i = 0; i < boxes.size(); ++i) {
     const Kept kept = KeptOf(t, c, boxes[i], scores[i]);
     kept_boxes.push_back(kept.boxes);
@@ -160,7 +172,9 @@ Status CombinedNonMaxSuppression(Translation& t) {
   const int64_t found = std::min(c.given, c.per_class * c.classes);
   const Node& best =
       t.Emit(Op::kTopkV2, {Packed(t, kept_scores), t.I32Scalar(static_cast<int32_t>(found))}, {}, 2);
-  const ValueId score = best.results[0], which = best.results[1];  // copied: Emit invalidates references
+  // Copied: Emit invalidates references.
+  const ValueId score = best.results[0];
+  const ValueId which = best.results[1];
   const ValueId zero = t.Scalar(DType::kF32, 0);
   const ValueId is = t.Value(Op::kGreater, {score, t.Scalar(DType::kF32, kBelowAll)});
   const ValueId of_class = t.Cast(t.Value(Op::kFloorDiv, {which, c.most}), DType::kF32);

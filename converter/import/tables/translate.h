@@ -47,7 +47,10 @@ class Translation : public Rewriter {
     if (result < results_.size()) results_[result] = v;
   }
   // The same of result 0, for the end of a translation.
-  Status Return(ValueId v) { return SetResult(0, v), Status(); }
+  Status Return(ValueId v) {
+    SetResult(0, v);
+    return {};
+  }
   const std::vector<ValueId>& results() const { return results_; }
   // The results of `translate` on another node in this one's place.
   Result<std::vector<ValueId>> Of(const Node& node, Translate translate);

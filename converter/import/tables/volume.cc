@@ -31,7 +31,8 @@ Result<std::string> PaddingOf(Translation& t) {
 
 Result<Attrs> ConvAttrs(Translation& t, const Layout& layout) {
   FUSEBOX_ASSIGN(const std::string padding, PaddingOf(t));
-  const auto strides = t.attrs().i64s("strides"), dilations = t.attrs().i64s("dilations");
+  const auto strides = t.attrs().i64s("strides");
+  const auto dilations = t.attrs().i64s("dilations");
   Attrs attrs;
   constexpr const char* kStrides[] = {"stride_d", "stride_h", "stride_w"};
   constexpr const char* kDilations[] = {"dilation_d_factor", "dilation_h_factor", "dilation_w_factor"};
@@ -91,7 +92,8 @@ Result<ValueId> PoolBox(Translation& t, Op op, ValueId x, const Windows& w) {
   y = t.Value(op, {y}, PlaneAttrs(w, 1, w.sizes[2], w.strides[2]));
   const Shape planes = t.type(y).shape;
   if (planes.rank() != 4 || planes[1] < 0 || planes[2] < 0) return Invalid("its window does not fit");
-  const auto height = static_cast<int32_t>(planes[1]), width = static_cast<int32_t>(planes[2]);
+  const auto height = static_cast<int32_t>(planes[1]);
+  const auto width = static_cast<int32_t>(planes[2]);
   if (width > 0 && height > INT32_MAX / width) return Unsupported("its planes are too large");
   y = t.Reshape(y, {-1, dim(1), height * width, dim(4)});
   y = t.Value(op, {y}, PlaneAttrs(w, 0, 1, 1));
@@ -106,7 +108,8 @@ Status Pool(Translation& t) {
   FUSEBOX_ASSIGN(const Layout layout, LayoutOf(t));
   Windows w;
   FUSEBOX_ASSIGN(w.padding, PaddingOf(t));
-  const auto sizes = t.attrs().i64s("ksize"), strides = t.attrs().i64s("strides");
+  const auto sizes = t.attrs().i64s("ksize");
+  const auto strides = t.attrs().i64s("strides");
   if (sizes.size() == 5 && (sizes[0] != 1 || sizes[layout.ncdhw ? 1 : 4] != 1))
     return Unsupported("a pool over the batch or over channels");
   for (size_t i = 0; i < 3; ++i) {

@@ -58,7 +58,7 @@ void LeaveUnread(Node& node, const std::string& why) {
   node.op = Op::kOpaque;
   node.version = 0;
   node.attrs = {};
-  node.attrs.Set("why", why);
+  node.attrs.Set("reason", why);
   node.raw_options.clear();
 }
 

@@ -20,7 +20,7 @@ using converter::Imported;
 Result<Imported> Import(const std::string& file, const std::vector<std::string>& signatures, Registry&);
 
 // Converts Flex nodes to OPAQUE nodes; adds a note with their counts. A node with damaged options keeps its
-// name and has the cause in its attribute "why".
+// name and has the cause in its attribute "reason".
 void LiftFlex(Module&, std::vector<std::string>& notes);
 
 // Replaces declared shapes of computed values by inferred shapes; keeps the declared rank if nothing is

@@ -60,16 +60,24 @@ bool Clamp(Edit& e, Node& node) {
   Node* const before = e.producer(outer->x);
   if (before && before->is(upper ? Op::kMaximum : Op::kMinimum) && e.read_once(outer->x)) {
     if (const auto inner = BoundOf(e, *before)) {
-      const double low = upper ? inner->at : outer->at, high = upper ? outer->at : inner->at;
+      const double low = upper ? inner->at : outer->at;
+      const double high = upper ? outer->at : inner->at;
       const Op op = low == 0 && high == 6 ? Op::kRelu6 : low == -1 && high == 1 ? Op::kReluN1To1 : Op::kAdd;
-      if (op != Op::kAdd) return e.Replace(node, e.Value(op, {inner->x})), true;
+      if (op != Op::kAdd) {
+        e.Replace(node, e.Value(op, {inner->x}));
+        return true;
+      }
     }
   }
-  if (upper && outer->at == 6 && before && before->is(Op::kRelu) && e.read_once(outer->x))
-    return e.Replace(node, e.Value(Op::kRelu6, {before->operands[0]})), true;
+  if (upper && outer->at == 6 && before && before->is(Op::kRelu) && e.read_once(outer->x)) {
+    e.Replace(node, e.Value(Op::kRelu6, {before->operands[0]}));
+    return true;
+  }
   if (upper && outer->at == 6 && before && Has(before->op, kFusesActivation) && e.read_once(outer->x) &&
-      before->attrs.str("fused_activation_function", "NONE") == "RELU")
-    return e.Replace(node, e.Value(Op::kRelu6, {outer->x})), true;
+      before->attrs.str("fused_activation_function", "NONE") == "RELU") {
+    e.Replace(node, e.Value(Op::kRelu6, {outer->x}));
+    return true;
+  }
   if (upper || outer->at != 0) return false;
   // An upper bound of 6 that comes next is waited for.
   for (const Node* next : e.readers(node.results[0])) {

@@ -29,7 +29,8 @@ struct Step {
   bool reversed;  // constant - x
 };
 std::optional<Step> StepOf(const Edit& e, const Node& node) {
-  const ValueId a = node.operands[0], b = node.operands[1];
+  const ValueId a = node.operands[0];
+  const ValueId b = node.operands[1];
   if (!e.is_f32(a) || !e.is_f32(b) || e.is_const(a) == e.is_const(b)) return std::nullopt;
   const bool first = e.is_const(a);
   if (first && node.is(Op::kDiv)) return std::nullopt;
@@ -37,21 +38,21 @@ std::optional<Step> StepOf(const Edit& e, const Node& node) {
 }
 
 // The scale and shift of one step, each as large as the constant, or scalar.
-struct Affine {
+struct ScaleShift {
   Numbers scale, shift;
 };
-std::optional<Affine> AffineOf(const Edit& e, const Step& step) {
+std::optional<ScaleShift> ScaleShiftOf(const Edit& e, const Step& step) {
   Numbers c{e.shape(step.constant), *e.Floats(step.constant)};
   if (!std::ranges::all_of(c.values, [](double x) { return std::isfinite(x); })) return std::nullopt;
   switch (step.op) {
-    case Op::kAdd: return Affine{Numbers::Of(1), std::move(c)};
-    case Op::kMul: return Affine{std::move(c), Numbers::Of(0)};
+    case Op::kAdd: return ScaleShift{Numbers::Of(1), std::move(c)};
+    case Op::kMul: return ScaleShift{std::move(c), Numbers::Of(0)};
     case Op::kSub:
-      if (step.reversed) return Affine{Numbers::Of(-1), std::move(c)};
-      return Affine{Numbers::Of(1), Map(std::move(c), [](double x) { return -x; })};
+      if (step.reversed) return ScaleShift{Numbers::Of(-1), std::move(c)};
+      return ScaleShift{Numbers::Of(1), Map(std::move(c), [](double x) { return -x; })};
     default:
       if (std::ranges::any_of(c.values, [](double x) { return x == 0; })) return std::nullopt;
-      return Affine{Map(std::move(c), [](double x) { return 1 / x; }), Numbers::Of(0)};
+      return ScaleShift{Map(std::move(c), [](double x) { return 1 / x; }), Numbers::Of(0)};
   }
 }
 
@@ -91,7 +92,7 @@ std::string What(const Step& step) {
 
 class Merger {
  public:
-  Merger(Edit& e, Node& node, const Step& step, const Affine& affine, Node& before, const Weighted& place)
+  Merger(Edit& e, Node& node, const Step& step, const ScaleShift& affine, Node& before, const Weighted& place)
       : e_(e), node_(node), step_(step), affine_(affine), before_(before), place_(place) {}
 
   bool Run() {
@@ -155,7 +156,7 @@ class Merger {
   Edit& e_;
   Node& node_;
   const Step& step_;
-  const Affine& affine_;
+  const ScaleShift& affine_;
   Node& before_;
   const Weighted& place_;
   int64_t channels_ = 0;
@@ -168,7 +169,7 @@ bool IntoWeights(Edit& e, Node& node) {
   Node* const before = e.producer(step->x);
   const auto place = before ? WeightedOf(*before) : std::nullopt;
   if (!place) return false;
-  const auto affine = AffineOf(e, *step);
+  const auto affine = ScaleShiftOf(e, *step);
   return affine && Merger(e, node, *step, *affine, *before, *place).Run();
 }
 
@@ -180,7 +181,8 @@ bool FromInput(Edit& e, Node& node) {
   const auto step = StepOf(e, *before);
   auto values = e.Floats(weights);
   if (!step || !values || !e.read_once(weights)) return false;
-  const Shape shape = e.shape(weights), in = e.shape(step->x);
+  const Shape shape = e.shape(weights);
+  const Shape in = e.shape(step->x);
   if (in.rank() < 1 || in != e.shape(before->results[0]) || in.dims().back() != shape.dims().back())
     return false;
   std::string why;
@@ -229,14 +231,14 @@ bool Rounds(const Numbers& sum, const Numbers& added, const Numbers& before) {
 
 // A row of steps that ends here becomes one product and one sum at most, where that is less.
 bool InARow(Edit& e, Node& node) {
-  Affine all{Numbers::Of(1), Numbers::Of(0)};
+  ScaleShift all{Numbers::Of(1), Numbers::Of(0)};
   Node* at = &node;
   int count = 0;
   ValueId x = kNoValue;
   while (at && (at == &node || (!HasActivation(*at) && e.read_once(at->results[0])))) {
     const bool known = at->is(Op::kAdd) || at->is(Op::kSub) || at->is(Op::kMul) || at->is(Op::kDiv);
     const auto step = known ? StepOf(e, *at) : std::nullopt;
-    const auto affine = step ? AffineOf(e, *step) : std::nullopt;
+    const auto affine = step ? ScaleShiftOf(e, *step) : std::nullopt;
     if (!affine || !Fits(e.shape(step->constant), e.shape(step->x))) break;
     // all(step(x)) = scale * (s x + t) + shift
     const auto shift = Combine(all.scale, affine->shift, [](double a, double b) { return a * b; });
@@ -249,7 +251,8 @@ bool InARow(Edit& e, Node& node) {
     ++count;
     at = e.producer(x);
   }
-  const bool scales = !all.scale.IsAll(1), shifts = !all.shift.IsAll(0);
+  const bool scales = !all.scale.IsAll(1);
+  const bool shifts = !all.shift.IsAll(0);
   if (count < 2 || static_cast<int>(scales) + static_cast<int>(shifts) >= count) return false;
   if (!scales && !shifts) return false;  // left to what finds neutral ops
   Attrs attrs;
@@ -284,7 +287,7 @@ bool IntoASummand(Edit& e, Node& node) {
   const auto step = StepOf(e, node);
   Node* const sum = step && !step->reversed ? e.producer(step->x, Op::kAdd) : nullptr;
   if (!sum || HasActivation(*sum) || !e.read_once(step->x)) return false;
-  const auto affine = AffineOf(e, *step);
+  const auto affine = ScaleShiftOf(e, *step);
   if (!affine) return false;
   for (const ValueId summand : sum->operands) {
     Node* const before = e.producer(summand);

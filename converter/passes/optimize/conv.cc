@@ -59,8 +59,10 @@ bool Dilated(Edit& e, Node& node) {
     return false;
   Node* const split = e.producer(conv->operands[0], Op::kSpaceToBatchNd);
   if (!split || !IsValid(*conv)) return false;
-  const auto block = e.Ints(split->operands[1]), again = e.Ints(node.operands[1]);
-  const auto pads = e.Ints(split->operands[2]), crops = e.Ints(node.operands[2]);
+  const auto block = e.Ints(split->operands[1]);
+  const auto again = e.Ints(node.operands[1]);
+  const auto pads = e.Ints(split->operands[2]);
+  const auto crops = e.Ints(node.operands[2]);
   if (!block || block->size() != 2 || block != again || !pads || !crops || pads->size() != 4 ||
       crops->size() != 4)
     return false;

@@ -15,7 +15,8 @@ Attrs KeepDims() { return MakeAttrs("keep_num_dims", true); }
 
 // x [.., k] times a constant [k, n], or [1, .., k, n]: the same for every matrix of x.
 bool FromBatchMatmul(Edit& e, Node& node) {
-  const ValueId x = node.operands[0], w = node.operands[1];
+  const ValueId x = node.operands[0];
+  const ValueId w = node.operands[1];
   if (!e.is_f32(x) || !e.is_const(w) || !e.is_f32(w) || e.is_const(x) || node.attrs.b("adj_x", false))
     return false;
   const Shape shape = e.shape(w);
@@ -36,7 +37,9 @@ bool DropPair(Edit& e, Node& node) {
   if (!dense || !e.read_once(node.operands[0]) || dense->attrs.b("keep_num_dims", false)) return false;
   Node* const flat = e.producer(dense->operands[0], Op::kReshape);
   const ValueId x = flat ? flat->operands[0] : dense->operands[0];
-  const Shape &in = e.shape(x), &out = e.shape(node.results[0]), &w = e.shape(dense->operands[1]);
+  const Shape& in = e.shape(x);
+  const Shape& out = e.shape(node.results[0]);
+  const Shape& w = e.shape(dense->operands[1]);
   if (in.rank() < 2 || in.rank() != out.rank() || w.rank() != 2 || UnknownDims(in) > 1) return false;
   if (in.dims().back() != w[1] || out.dims().back() != w[0] || w[0] < 1 || w[1] < 1) return false;
   if (!std::equal(in.dims().begin(), in.dims().end() - 1, out.dims().begin())) return false;
@@ -53,7 +56,9 @@ bool DropFlatten(Edit& e, Node& node) {
   Node* const flat = e.producer(node.operands[0], Op::kReshape);
   if (!flat || node.attrs.b("keep_num_dims", false) || !e.is_f32(node.operands[0])) return false;
   const ValueId x = flat->operands[0];
-  const Shape &from = e.shape(x), &to = e.shape(node.operands[0]), &w = e.shape(node.operands[1]);
+  const Shape& from = e.shape(x);
+  const Shape& to = e.shape(node.operands[0]);
+  const Shape& w = e.shape(node.operands[1]);
   if (!from.is_static() || to.rank() != 2 || w.rank() != 2 || to[1] != w[1] || from.rank() < 1) return false;
   e.SetOperand(node, 0, x);
   return true;

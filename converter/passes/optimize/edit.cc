@@ -30,7 +30,8 @@ bool IsQuantized(const Function& f, const Node& node) {
 bool HasActivation(const Node& node) { return node.attrs.str("fused_activation_function", "NONE") != "NONE"; }
 
 Padding SamePadding(int64_t in, int64_t stride, int64_t filter, int64_t dilation) {
-  const int64_t out = (in + stride - 1) / stride, reach = (filter - 1) * dilation + 1;
+  const int64_t out = (in + stride - 1) / stride;
+  const int64_t reach = (filter - 1) * dilation + 1;
   const int64_t total = std::max<int64_t>((out - 1) * stride + reach - in, 0);
   return {total / 2, total - total / 2};
 }

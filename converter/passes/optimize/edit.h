@@ -50,7 +50,8 @@ struct Rule {
     return trait != 0 ? Has(op, static_cast<Trait>(trait)) : op == first || op == second;
   }
 
-  Op first{}, second{};
+  Op first{};
+  Op second{};
   uint32_t trait = 0;
   Rewrite rewrite;
 };

@@ -144,7 +144,8 @@ bool SinkPad(Edit& e, Node& node) {
 bool SinkConcat(Edit& e, Node& node) {
   if (!CanSink(e, node) || !AllGoAlong(e, node)) return false;
   const Order order = *CommonOrder(e, node);
-  const int64_t axis = node.attrs.i64("axis", 0), rank = static_cast<int64_t>(order.size());
+  const int64_t axis = node.attrs.i64("axis", 0);
+  const int64_t rank = static_cast<int64_t>(order.size());
   if (axis < -rank || axis >= rank) return false;
   Attrs attrs = node.attrs;
   attrs.Set("axis", order[static_cast<size_t>(axis < 0 ? axis + rank : axis)]);
@@ -187,7 +188,10 @@ bool TwoInARow(Edit& e, Node& node) {
   Order both;
   for (const int64_t d : *second) both.push_back((*first)[static_cast<size_t>(d)]);
   const ValueId x = before->operands[0];
-  if (std::ranges::is_sorted(both)) return e.Replace(node, x), true;
+  if (std::ranges::is_sorted(both)) {
+    e.Replace(node, x);
+    return true;
+  }
   e.SetOperands(node, {x, e.I32(both)});
   return true;
 }
@@ -196,7 +200,8 @@ bool TwoInARow(Edit& e, Node& node) {
 bool MovesNothing(Edit& e, Node& node) {
   const auto order = OrderOf(e, &node);
   if (!order) return false;
-  const Shape &from = e.shape(node.operands[0]), to = e.shape(node.results[0]);
+  const Shape& from = e.shape(node.operands[0]);
+  const Shape to = e.shape(node.results[0]);
   Order moved;
   for (const int64_t d : *order)
     if (from[static_cast<size_t>(d)] != 1) moved.push_back(d);

@@ -14,7 +14,8 @@ bool All(const std::optional<std::vector<double>>& values, double wanted) {
 
 // The node becomes its operand, where both are of one known type.
 bool Becomes(Edit& e, Node& node, ValueId x) {
-  const Type &from = e.type(x), &to = e.type(node.results[0]);
+  const Type& from = e.type(x);
+  const Type& to = e.type(node.results[0]);
   if (e.is_const(x) || from != to || !to.shape.is_static()) return false;
   e.Replace(node, x);
   return true;

@@ -21,7 +21,10 @@ double Flatten(const Edit& e, ValueId v, int depth, std::vector<ValueId>& factor
     if (node->is(Op::kDiv) && by && *by != 0) return first() / *by;
     if (node->is(Op::kSquare)) return first() * first();
     if (node->is(Op::kMul)) return first() * Flatten(e, node->operands.back(), depth + 1, factors);
-    if (node->is(Op::kPow) && by == 3.0) return factors.insert(factors.end(), 3, node->operands.front()), 1;
+    if (node->is(Op::kPow) && by == 3.0) {
+      factors.insert(factors.end(), 3, node->operands.front());
+      return 1;
+    }
   }
   factors.push_back(v);
   return 1;

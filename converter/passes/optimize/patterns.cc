@@ -30,12 +30,18 @@ struct Row {
 };
 
 std::vector<Row> Rows() {
-  const Pattern x = Pattern::Var(0), least = {Op::kMaximum, {Pattern::Var(1), 1e-12}};  // the op's own bound
+  const Pattern x = Pattern::Var(0);
+  const Pattern least = {Op::kMaximum, {Pattern::Var(1), 1e-12}};  // the op's own bound
   const auto of = [](Op op) { return [op](const Pattern& z) { return Pattern(op, {z}); }; };
-  const auto tanh = of(Op::kTanh), relu6 = of(Op::kRelu6), sqrt = of(Op::kSqrt), rsqrt = of(Op::kRsqrt);
+  const auto tanh = of(Op::kTanh);
+  const auto relu6 = of(Op::kRelu6);
+  const auto sqrt = of(Op::kSqrt);
+  const auto rsqrt = of(Op::kRsqrt);
   const auto erf = [](const Pattern& z) { return Pattern(Op::kStablehloComposite, {z}, kErf); };
   const auto quotient = [](const Pattern& a, const Pattern& b) { return Pattern(Op::kDiv, {a, b}); };
-  const double root = std::numbers::sqrt2, slope = std::sqrt(2 / std::numbers::pi), bend = 0.044715;
+  const double root = std::numbers::sqrt2;
+  const double slope = std::sqrt(2 / std::numbers::pi);
+  const double bend = 0.044715;
   return {
       {0.5 * x * (1 + erf(x / root)), Op::kGelu},
       {0.5 * x * (1 - erf(x / -root)), Op::kGelu},
@@ -59,7 +65,8 @@ bool Written(Edit& e, Node& node) {
     if (e.shape(x) != e.shape(y) || (row.holds && !row.holds(e, x, other))) continue;
     Attrs attrs;
     if (row.approximate) attrs.Set("approximate", true);
-    return e.Replace(node, e.Value(row.op, {x}, std::move(attrs))), true;
+    e.Replace(node, e.Value(row.op, {x}, std::move(attrs)));
+    return true;
   }
   return false;
 }

@@ -28,7 +28,8 @@ bool ReplaceByLeakyRelu(Edit& e, Node& node, ValueId x, double alpha) {
 
 bool Prelu(Edit& e, Node& node) {
   static const Pattern x = Pattern::Var(0);
-  static const Pattern kSum = Relu(x) + Alpha(Relu(-x)), kDifference = Relu(x) - Alpha(Relu(-x));
+  static const Pattern kSum = Relu(x) + Alpha(Relu(-x));
+  static const Pattern kDifference = Relu(x) - Alpha(Relu(-x));
   if (!e.is_f32(node.results[0])) return false;
   const auto matched = Match(e, node.results[0], node.is(Op::kAdd) ? kSum : kDifference);
   auto alpha = matched ? e.Floats((*matched)[1]) : std::nullopt;
@@ -46,7 +47,8 @@ bool Prelu(Edit& e, Node& node) {
 }
 
 bool Leaky(Edit& e, Node& node) {
-  static const Pattern x = Pattern::Var(0), kPattern = {Op::kMaximum, {x, Alpha(x)}};
+  static const Pattern x = Pattern::Var(0);
+  static const Pattern kPattern = {Op::kMaximum, {x, Alpha(x)}};
   const auto matched = Match(e, node.results[0], kPattern);
   const auto alpha = matched ? e.Scalar((*matched)[1]) : std::nullopt;
   if (!alpha || *alpha < 0 || *alpha > 1) return false;

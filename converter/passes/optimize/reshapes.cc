@@ -32,7 +32,10 @@ bool InARow(Edit& e, Node& node) {
   if (!before || !IsReshape(*before)) return false;
   const ValueId x = before->operands[0];
   if (e.is_const(x)) return false;
-  if (Same(e.shape(x), e.shape(node.results[0]))) return e.Replace(node, x), true;
+  if (Same(e.shape(x), e.shape(node.results[0]))) {
+    e.Replace(node, x);
+    return true;
+  }
   // SQUEEZE and EXPAND_DIMS of the same dimension, whatever the others are.
   if (node.is(Op::kExpandDims) && before->is(Op::kSqueeze)) {
     const auto axis = e.Ints(node.operands[1]);
@@ -40,11 +43,16 @@ bool InARow(Edit& e, Node& node) {
     const int rank = e.rank(x);
     if (axis && axis->size() == 1 && gone.size() == 1 && rank > 0) {
       const auto at = [&](int64_t i) { return i < 0 ? i + rank : i; };
-      if (at((*axis)[0]) == at(gone[0])) return e.Replace(node, x), true;
+      if (at((*axis)[0]) == at(gone[0])) {
+        e.Replace(node, x);
+        return true;
+      }
     }
   }
-  if (node.is(Op::kReshape) && e.Ints(node.operands.size() > 1 ? node.operands[1] : kNoValue))
-    return e.SetOperand(node, 0, x), true;
+  if (node.is(Op::kReshape) && e.Ints(node.operands.size() > 1 ? node.operands[1] : kNoValue)) {
+    e.SetOperand(node, 0, x);
+    return true;
+  }
   const auto target = Target(e.shape(node.results[0]));
   if (!target) return false;
   e.Replace(node, e.Reshape(x, *target));
@@ -61,19 +69,20 @@ bool ConstantTarget(Edit& e, Node& node) {
 }
 
 // STRIDED_SLICE that takes all there is, in order: dimensions of one come or go.
-bool TakesAll(Edit& e, Node& node) {
+bool WholeSlice(Edit& e, Node& node) {
   const ValueId x = node.operands[0];
-  const auto before = e.shape(x).element_count(), after = e.shape(node.results[0]).element_count();
+  const auto before = e.shape(x).element_count();
+  const auto after = e.shape(node.results[0]).element_count();
   const auto strides = e.Ints(node.operands.size() > 3 ? node.operands[3] : kNoValue);
   if (e.is_const(x) || !before || !after || *before < 1 || before != after || !strides) return false;
   if (std::ranges::any_of(*strides, [](int64_t stride) { return stride < 1; })) return false;
   e.Replace(node, e.Reshape(x, e.shape(node.results[0]).dims()));
   return true;
 }
-constexpr Rule kTakesAll = {Op::kStridedSlice, TakesAll};
+constexpr Rule kWholeSlice = {Op::kStridedSlice, WholeSlice};
 
 // Ops that elementwise ones can be merged into.
-bool TakesIn(const Node& node) {
+bool SupportsMerge(const Node& node) {
   return Has(node.op, kArithmetic) || Info(node.op).quantizes == Quantizes::kWeighted;
 }
 
@@ -86,8 +95,10 @@ bool Hoist(Edit& e, Node& node) {
   if (!reshape || !IsReshape(*reshape) || !e.read_once(node.operands[side])) return false;
   const ValueId x = reshape->operands[0];
   Node* const before = e.producer(x);
-  if (!before || !TakesIn(*before) || HasActivation(*before) || !e.read_once(x) || !e.is_f32(x)) return false;
-  const Shape from = e.shape(x), to = e.shape(node.operands[side]);
+  if (!before || !SupportsMerge(*before) || HasActivation(*before) || !e.read_once(x) || !e.is_f32(x))
+    return false;
+  const Shape from = e.shape(x);
+  const Shape to = e.shape(node.operands[side]);
   if (from.rank() < 1 || to.rank() < 1 || to != e.shape(node.results[0])) return false;
   ValueIds operands = node.operands;
   operands[side] = x;
@@ -116,7 +127,7 @@ bool Hoist(Edit& e, Node& node) {
 std::span<const Rule> ReshapeRules() {
   static constexpr Rule kRules[] = {
       {Op::kReshape, InARow},         {Op::kSqueeze, Op::kExpandDims, InARow},
-      {Op::kReshape, ConstantTarget}, kTakesAll,
+      {Op::kReshape, ConstantTarget}, kWholeSlice,
       {kArithmetic, Hoist},           {kActivation, Hoist},
   };
   return kRules;

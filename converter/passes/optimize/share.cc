@@ -73,7 +73,8 @@ bool SameResults(const Function& f, const Node& a, const Node& b) {
   for (size_t i = 0; i < a.results.size(); ++i) {
     if ((a.results[i] == kNoValue) != (b.results[i] == kNoValue)) return false;
     if (a.results[i] == kNoValue) continue;
-    const Value &x = f.value(a.results[i]), &y = f.value(b.results[i]);
+    const Value& x = f.value(a.results[i]);
+    const Value& y = f.value(b.results[i]);
     if (x.type != y.type || !SameQuant(x, y)) return false;
   }
   return true;

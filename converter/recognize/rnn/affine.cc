@@ -49,7 +49,7 @@ class AffineReader {
     }
   }
 
-  Affine Take() { return std::move(out_); }
+  AffineSum Take() { return std::move(out_); }
 
  private:
   Status Refuse(ValueId v) const { return Unsupported(in_.Text(v) + " is no product with constant weights"); }
@@ -70,7 +70,8 @@ class AffineReader {
     const auto begin = in_.Ints(node.operands[1]);
     const bool strided = node.is(Op::kStridedSlice);
     const int64_t rows = f_.value(whole).type.shape.rank() == 2 ? f_.value(whole).type.shape[0] : 0;
-    bool all_rows = begin && begin->size() == 2, step_one = true;
+    bool all_rows = begin && begin->size() == 2;
+    bool step_one = true;
     const int64_t begin_mask = node.attrs.i64("begin_mask", 0);
     if (all_rows) {
       const auto end = in_.Ints(node.operands[2]);
@@ -139,7 +140,7 @@ class AffineReader {
 
   const View& in_;
   const Function& f_;
-  Affine out_;
+  AffineSum out_;
   int parts_ = 0;
 };
 
@@ -186,7 +187,7 @@ Activated ReadActivation(const View& in, ValueId v) {
   return {"linear", v, false};
 }
 
-Result<Affine> ReadAffine(const View& in, const Activated& of) {
+Result<AffineSum> ReadAffine(const View& in, const Activated& of) {
   const Shape& shape = in.shape(of.inner);
   const int64_t columns = shape.rank() == 2 ? shape[1] : -1;
   if (columns < 1)

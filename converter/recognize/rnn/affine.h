@@ -23,7 +23,10 @@ struct Window {
 struct Block {
   ValueId matrix = kNoValue;
   bool transposed = false;
-  int64_t row = 0, rows = 0, column = 0, columns = 0;
+  int64_t row = 0;
+  int64_t rows = 0;
+  int64_t column = 0;
+  int64_t columns = 0;
   Window window = {};
 };
 
@@ -38,7 +41,7 @@ struct Product {
 };
 
 // The sum of products and of a constant that is the same for every row of the batch.
-struct Affine {
+struct AffineSum {
   std::vector<Product> products;
   std::vector<float> bias;  // one value per column
 };
@@ -55,10 +58,10 @@ Activated ReadActivation(const View&, ValueId v);
 // Adds columns of a constant that is the same for every row.
 Status AddBias(const Value&, Range, std::vector<float>& bias);
 // The same for values [batch, space.., columns]: the products are convolutions.
-Result<Affine> ReadConvolutions(const View&, const Activated&);
+Result<AffineSum> ReadConvolutions(const View&, const Activated&);
 // Refusals name the op that is in the way.
-Result<Affine> ReadAffine(const View&, const Activated&);
-inline Result<Affine> ReadAffine(const View& in, ValueId v) {
+Result<AffineSum> ReadAffine(const View&, const Activated&);
+inline Result<AffineSum> ReadAffine(const View& in, ValueId v) {
   return ReadAffine(in, Activated{"linear", v, false});
 }
 

@@ -38,7 +38,8 @@ class Matcher {
     }
     if (output == kNoValue)
       return Unsupported("the next h is " + in_.Text(next_h) + ", not o * activation(next c)");
-    ValueId forget = kNoValue, added = kNoValue;
+    ValueId forget = kNoValue;
+    ValueId added = kNoValue;
     if (const Node* sum = in_.Producer(next_c, Op::kAdd)) {
       for (const auto& [a, b] : Orders(*sum)) {
         const ValueId gate = Cofactor(in_, a, c);
@@ -61,7 +62,8 @@ class Matcher {
 
   Result<Cell> Gru(ValueId next_h) {
     cell_.kind = Cell::Kind::kGru;
-    ValueId update = kNoValue, candidate = kNoValue;
+    ValueId update = kNoValue;
+    ValueId candidate = kNoValue;
     if (const Node* sum = in_.Producer(next_h, Op::kAdd)) {
       for (const auto& [kept, fresh] : Orders(*sum)) {
         const ValueId z = Cofactor(in_, kept, h_);
@@ -124,7 +126,7 @@ class Matcher {
 
   // x W + (r * h) R + b.
   Result<GateWeights> ResetBefore(const Activated& candidate, ValueId& reset) {
-    FUSEBOX_ASSIGN(Affine sum, ReadAffine(in_, candidate));
+    FUSEBOX_ASSIGN(AffineSum sum, ReadAffine(in_, candidate));
     GateWeights out;
     out.bias = std::move(sum.bias);
     for (const Product& product : sum.products) {
@@ -154,7 +156,7 @@ class Matcher {
         FUSEBOX_TRY(ResetProduct(*mul, reset, out));
         continue;
       }
-      FUSEBOX_ASSIGN(const Affine sum, AffinePart(part, candidate.inner));
+      FUSEBOX_ASSIGN(const AffineSum sum, AffinePart(part, candidate.inner));
       for (const Product& product : sum.products) FUSEBOX_TRY(SetInput(product, out));
       if (out.bias.size() < sum.bias.size()) out.bias.resize(sum.bias.size());
       for (size_t i = 0; i < sum.bias.size(); ++i) out.bias[i] += sum.bias[i];
@@ -165,14 +167,14 @@ class Matcher {
   }
 
   // A part of a sum; a bias may be a vector that is as wide as the whole.
-  Result<Affine> AffinePart(ValueId part, ValueId whole) const {
+  Result<AffineSum> AffinePart(ValueId part, ValueId whole) const {
     const Value& value = in_.function().value(part);
     if (!value.is_const() || value.type.dtype != DType::kF32) return ReadAffine(in_, part);
     const Shape& shape = in_.function().value(whole).type.shape;
     const auto values = value.data.As<float>();
     if (shape.rank() != 2 || static_cast<int64_t>(values.size()) != shape[1])
       return Unsupported("a constant " + ToString(value.type) + " is added to the candidate");
-    return Affine{{}, {values.begin(), values.end()}};
+    return AffineSum{{}, {values.begin(), values.end()}};
   }
 
   // r * (h R + b').
@@ -217,7 +219,8 @@ class Matcher {
   // activation(x W + h R + b), whatever the activation.
   Status AddGate(ValueId v) {
     const Activated activated = ReadActivation(in_, v);
-    FUSEBOX_ASSIGN(Affine sum, convolves() ? ReadConvolutions(in_, activated) : ReadAffine(in_, activated));
+    FUSEBOX_ASSIGN(AffineSum sum,
+                   convolves() ? ReadConvolutions(in_, activated) : ReadAffine(in_, activated));
     GateWeights gate;
     for (const Product& product : sum.products) {
       if (product.source != h_) {

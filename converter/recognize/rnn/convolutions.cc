@@ -35,7 +35,7 @@ class ConvolutionReader {
     }
   }
 
-  Affine Take() { return std::move(out_); }
+  AffineSum Take() { return std::move(out_); }
 
  private:
   int64_t LastDim(ValueId v) const {
@@ -48,7 +48,8 @@ class ConvolutionReader {
 
   Status Split(const Node& node, ValueId v, Range range) {
     const auto axis = in_.Ints(node.operands[0]);
-    const int64_t last = in_.shape(v).rank() - 1, width = LastDim(v);
+    const int64_t last = in_.shape(v).rank() - 1;
+    const int64_t width = LastDim(v);
     if (!axis || axis->size() != 1 || ((*axis)[0] != last && (*axis)[0] != -1))
       return Unsupported("SPLIT over another axis than the last");
     return Read(node.operands[1], {range.begin + in_.result_index(v) * width, range.count}, false);
@@ -56,7 +57,8 @@ class ConvolutionReader {
 
   // [batch, 1, width, channels] as [batch, width, channels], by an op that exchanges nothing.
   bool Narrows(ValueId wide, ValueId narrow) const {
-    const Shape &from = in_.shape(wide), &to = in_.shape(narrow);
+    const Shape& from = in_.shape(wide);
+    const Shape& to = in_.shape(narrow);
     return from.rank() == 4 && to.rank() == 3 && from[1] == 1 && from[2] == to[1] && from[3] == to[2] &&
            to[2] > 0 && (to[1] > 0 || from[0] == to[0]);
   }
@@ -103,7 +105,14 @@ class ConvolutionReader {
         node.attrs.str("padding", "SAME")};
     const int64_t rows = shape[0] * shape[1] * shape[2] * shape[3];
     return Add(node, node.operands[0],
-               {node.operands[1], false, 0, rows, range.begin, range.count, std::move(window)}, range);
+               {.matrix = node.operands[1],
+                .transposed = false,
+                .row = 0,
+                .rows = rows,
+                .column = range.begin,
+                .columns = range.count,
+                .window = std::move(window)},
+               range);
   }
 
   // A constant kernel of all channels of the input.
@@ -128,13 +137,13 @@ class ConvolutionReader {
 
   const View& in_;
   const Function& f_;
-  Affine out_;
+  AffineSum out_;
   int parts_ = 0;
 };
 
 }  // namespace
 
-Result<Affine> ReadConvolutions(const View& in, const Activated& of) {
+Result<AffineSum> ReadConvolutions(const View& in, const Activated& of) {
   const Shape& shape = in.shape(of.inner);
   const int64_t columns = shape.rank() < 3 ? -1 : shape[static_cast<size_t>(shape.rank() - 1)];
   if (columns < 1)

@@ -11,7 +11,8 @@ namespace {
 // another op.
 ValueId Beside(const View& in, const Node* node, float number) {
   if (!node || node->operands.size() != 2) return kNoValue;
-  const ValueId a = node->operands[0], b = node->operands[1];
+  const ValueId a = node->operands[0];
+  const ValueId b = node->operands[1];
   if (in.IsFull(b, number)) return a;
   return in.IsFull(a, number) ? b : kNoValue;
 }

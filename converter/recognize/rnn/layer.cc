@@ -56,7 +56,8 @@ class Weights {
   }
 
   ValueId Bias() {
-    std::vector<float> all, recurrent;
+    std::vector<float> all;
+    std::vector<float> recurrent;
     for (const GateWeights& gate : layer_.cell.gates) {
       all.insert(all.end(), gate.bias.begin(), gate.bias.end());
       recurrent.insert(recurrent.end(), gate.recurrent_bias.begin(), gate.recurrent_bias.end());
@@ -246,11 +247,12 @@ std::vector<ValueId> AddLayer(Replacement& made, const Layer& layer, const Funct
 }
 
 void SetSequence(Replacement& made, ValueId steps, const Layer& layer, const std::vector<ValueId>& results) {
-  const ValueId last = results[0], outputs = results[1];
+  const ValueId last = results[0];
+  const ValueId outputs = results[1];
   const View& in = made.view();
   const auto pick_last = [&](ValueId sequence, size_t axis) {
     for (const auto& reader : in.readers(sequence))
-      if (reader.node && reader.index == 0 && TakesLast(in, *reader.node, axis, !layer.sequence))
+      if (reader.node && reader.index == 0 && MatchesLast(in, *reader.node, axis, !layer.sequence))
         made.SetResult(reader.node->results[0], last);
   };
   pick_last(steps, 0);

@@ -13,7 +13,8 @@ namespace fusebox::converter::recognize {
 // How a layer reads its sequence: the tensor before transposes and reverses that the composite includes.
 struct SequenceLayout {
   ValueId inputs = kNoValue;
-  bool time_major = true, go_backwards = false;
+  bool time_major = true;
+  bool go_backwards = false;
   int time_axis() const { return time_major ? 0 : 1; }
 };
 SequenceLayout LayoutOf(const View&, ValueId time_major_sequence);

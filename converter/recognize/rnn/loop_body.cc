@@ -116,7 +116,8 @@ class LoopBody {
 
   Replacement& made_;
   const Layer& layer_;
-  int64_t batch_ = -1, steps_ = -1;
+  int64_t batch_ = -1;
+  int64_t steps_ = -1;
   Type state_, element_;
   std::vector<Type> types_;
 };

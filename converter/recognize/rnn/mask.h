@@ -11,7 +11,8 @@ namespace fusebox::converter::recognize {
 
 struct MaskedValue {
   ValueId counts = kNoValue;  // bool [batch, 1], an element of a list or a row of a tensor
-  ValueId fresh = kNoValue, old = kNoValue;
+  ValueId fresh = kNoValue;
+  ValueId old = kNoValue;
 };
 
 // Returns nothing if v is no such selection.

@@ -247,15 +247,17 @@ bool WritesLists(const View& caller, const Node& loop) {
   return false;
 }
 
-bool TakesLast(const View& in, const Node& node, size_t axis, bool one_step) {
+bool MatchesLast(const View& in, const Node& node, size_t axis, bool one_step) {
   if (!node.is(Op::kStridedSlice) || node.attrs.i64("shrink_axis_mask", 0) != int64_t{1} << axis ||
       node.attrs.i64("new_axis_mask", 0) || node.attrs.i64("ellipsis_mask", 0))
     return false;
-  const auto begin = in.Ints(node.operands[1]), step = in.Ints(node.operands[3]);
+  const auto begin = in.Ints(node.operands[1]);
+  const auto step = in.Ints(node.operands[3]);
   if (!begin || !step || begin->size() <= axis || begin->size() > 31 || step->size() != begin->size())
     return false;
   const Shape& shape = in.shape(node.operands[0]);
-  const int64_t steps = static_cast<int>(axis) < shape.rank() ? shape[axis] : -1, at = (*begin)[axis];
+  const int64_t steps = static_cast<int>(axis) < shape.rank() ? shape[axis] : -1;
+  const int64_t at = (*begin)[axis];
   if (node.attrs.i64("begin_mask", 0) >> axis & 1) return false;
   if (at != -1 && !(at == 0 && one_step) && !(steps > 0 && at == steps - 1)) return false;
   for (size_t d = 0; d < begin->size(); ++d) {
@@ -282,7 +284,8 @@ Result<ValueId> SequenceOf(const Scan& loop, const View& caller, const View& bod
     if (it == loop.body->inputs.end()) return std::nullopt;
     return static_cast<size_t>(it - loop.body->inputs.begin());
   };
-  const auto list = variable(pick->operands[0]), counter = variable(pick->operands[1]);
+  const auto list = variable(pick->operands[0]);
+  const auto counter = variable(pick->operands[1]);
   if (!list || loop.output(*list) != loop.input(*list))
     return Unsupported("its input is a sequence that changes in the loop");
   if (!counter || !IsCounter(caller, body, loop, *counter))

@@ -14,7 +14,8 @@ namespace fusebox::converter::recognize {
 // One dimension of a tensor of the caller, or a number.
 struct Extent {
   ValueId tensor = kNoValue;  // kNoValue: see `size`
-  int64_t axis = 0, size = -1;
+  int64_t axis = 0;
+  int64_t size = -1;
   bool operator==(const Extent&) const = default;
 };
 Extent ExtentOf(const View& caller, ValueId tensor, int64_t axis);
@@ -51,7 +52,7 @@ bool WritesLists(const View& caller, const Node& loop);
 
 // Returns whether the slice is sequence[..., last, ...] along the axis, which is removed. `one_step`: the
 // axis has one element.
-bool TakesLast(const View&, const Node& slice, size_t axis, bool one_step);
+bool MatchesLast(const View&, const Node& slice, size_t axis, bool one_step);
 
 // Reads a loop over steps. Errors name the unmet requirement: a condition on something else, an index that is
 // no counter, a list of another length.

@@ -57,7 +57,7 @@ class Finder {
         for (const ValueId c : mul->operands) {
           auto cell = MatchLstm(in_, next_h, next_c, *h, c);
           if (!cell || !IsPart(cell->x)) continue;
-          steps_.push_back({*std::move(cell), *h, c, next_h, next_c});
+          steps_.push_back({.cell = *std::move(cell), .h = *h, .c = c, .next_h = next_h, .next_c = next_c});
           return;
         }
       }
@@ -71,7 +71,8 @@ class Finder {
       for (const ValueId h : mul->operands) {
         auto cell = MatchGru(in_, next_h, h);
         if (!cell || !IsPart(cell->x)) continue;
-        steps_.push_back({*std::move(cell), h, kNoValue, next_h, kNoValue});
+        steps_.push_back(
+            {.cell = *std::move(cell), .h = h, .c = kNoValue, .next_h = next_h, .next_c = kNoValue});
         return true;
       }
     }
@@ -82,7 +83,9 @@ class Finder {
     const auto h = StateOf(next_h);
     if (!h) return;
     auto cell = MatchSimpleRnn(in_, next_h, *h);
-    if (cell && IsPart(cell->x)) steps_.push_back({*std::move(cell), *h, kNoValue, next_h, kNoValue});
+    if (cell && IsPart(cell->x))
+      steps_.push_back(
+          {.cell = *std::move(cell), .h = *h, .c = kNoValue, .next_h = next_h, .next_c = kNoValue});
   }
 
   const View& in_;
@@ -92,7 +95,8 @@ class Finder {
 
 bool SameMatrix(const Function& f, ValueId a, ValueId b) {
   if (a == b) return true;
-  const Value &x = f.value(a), &y = f.value(b);
+  const Value& x = f.value(a);
+  const Value& y = f.value(b);
   return x.type == y.type && x.data.size() == y.data.size() &&
          (x.data.data() == y.data.data() || std::memcmp(x.data.data(), y.data.data(), x.data.size()) == 0);
 }
@@ -108,7 +112,8 @@ bool SameLayer(const Function& f, const Cell& first, const Cell& other) {
       first.activation != other.activation || first.recurrent_activation != other.recurrent_activation)
     return false;
   for (size_t i = 0; i < other.gates.size(); ++i) {
-    const GateWeights &a = first.gates[i], &b = other.gates[i];
+    const GateWeights& a = first.gates[i];
+    const GateWeights& b = other.gates[i];
     if (b.recurrent.matrix == kNoValue || !SameBlock(f, a.input, b.input)) return false;
     if (a.recurrent.matrix != kNoValue && !SameBlock(f, a.recurrent, b.recurrent)) return false;
     if (a.bias != b.bias || a.recurrent_bias != b.recurrent_bias) return false;

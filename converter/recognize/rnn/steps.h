@@ -10,9 +10,11 @@
 namespace fusebox::converter::recognize {
 
 struct Step {
-  Cell cell;                           // its x is a result of an UNPACK
-  ValueId h = kNoValue, c = kNoValue;  // h: kNoValue in a first step whose zeros are folded; c: of an LSTM
-  ValueId next_h = kNoValue, next_c = kNoValue;
+  Cell cell;             // its x is a result of an UNPACK
+  ValueId h = kNoValue;  // kNoValue in a first step whose zeros are folded
+  ValueId c = kNoValue;  // of an LSTM
+  ValueId next_h = kNoValue;
+  ValueId next_c = kNoValue;
 };
 // Returns the steps that read the parts of this UNPACK.
 std::vector<Step> FindSteps(const View&, const Node& unpack);

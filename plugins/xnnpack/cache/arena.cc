@@ -16,7 +16,9 @@ namespace fusebox::cache {
 namespace {
 
 // Files are mapped in huge pages; a small model needs little private memory.
-constexpr uint64_t kSmallestFileStep = 4 << 20, kSmallestStep = 256 << 10, kLargestStep = 64 << 20;
+constexpr uint64_t kSmallestFileStep = 4 << 20;
+constexpr uint64_t kSmallestStep = 256 << 10;
+constexpr uint64_t kLargestStep = 64 << 20;
 constexpr uint64_t kHugePage = 2 << 20;
 
 uint64_t PageSize() {

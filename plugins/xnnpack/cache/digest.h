@@ -13,7 +13,8 @@
 namespace fusebox::cache {
 
 struct Digest {
-  uint64_t low = 0, high = 0;
+  uint64_t low = 0;
+  uint64_t high = 0;
   friend bool operator==(const Digest&, const Digest&) = default;
   friend auto operator<=>(const Digest&, const Digest&) = default;
   bool zero() const { return low == 0 && high == 0; }

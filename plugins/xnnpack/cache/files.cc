@@ -221,8 +221,11 @@ std::vector<std::string> List(int directory) {
 
 ModelFile ModelFile::Of(const struct stat& s) {
   constexpr int64_t kNano = 1'000'000'000;
-  return {s.st_dev, s.st_ino, static_cast<uint64_t>(s.st_size), s.st_mtim.tv_sec * kNano + s.st_mtim.tv_nsec,
-          s.st_ctim.tv_sec * kNano + s.st_ctim.tv_nsec};
+  return {.device = s.st_dev,
+          .inode = s.st_ino,
+          .size = static_cast<uint64_t>(s.st_size),
+          .modified_ns = s.st_mtim.tv_sec * kNano + s.st_mtim.tv_nsec,
+          .changed_ns = s.st_ctim.tv_sec * kNano + s.st_ctim.tv_nsec};
 }
 
 std::optional<ModelFile> ModelFile::Of(const char* path) {

@@ -24,8 +24,11 @@ struct Note {
 
 // A state of a file. An edit in place changes ctime even if size and mtime are restored.
 struct ModelFile {
-  uint64_t device = 0, inode = 0, size = 0;
-  int64_t modified_ns = 0, changed_ns = 0;
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  uint64_t size = 0;
+  int64_t modified_ns = 0;
+  int64_t changed_ns = 0;
   friend bool operator==(const ModelFile&, const ModelFile&) = default;
 
   static ModelFile Of(const struct stat& status);

@@ -17,7 +17,8 @@ namespace fusebox::cache {
 namespace {
 
 constexpr int64_t kDay = 24 * 3600;
-constexpr int64_t kKeepBad = 7 * kDay, kKeepMemo = 180 * kDay;
+constexpr int64_t kKeepBad = 7 * kDay;
+constexpr int64_t kKeepMemo = 180 * kDay;
 
 using Segments = std::vector<std::shared_ptr<Segment>>;
 
@@ -95,7 +96,8 @@ class Collection {
     std::map<Digest, const Segment*> holds;
     Segments left;
     for (const auto& segment : segments) {
-      uint64_t live = 0, dead = 0;
+      uint64_t live = 0;
+      uint64_t dead = 0;
       for (const Record& r : segment->records())
         (holds.try_emplace(r.identity, segment.get()).first->second == segment.get() ? live : dead) += r.size;
       const auto keep = [&](const Record& r) { return holds.at(r.identity) == segment.get(); };

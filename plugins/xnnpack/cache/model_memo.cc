@@ -38,7 +38,10 @@ struct MemoRecord {
 
 // Equal for all memos of one file state and store.
 std::string HeaderOf(const ModelFile& file, const Digest& secret) {
-  MemoHeader header{{}, kMemoVersion, kByteOrder, file, Hash(std::as_bytes(std::span(&secret, 1)))};
+  MemoHeader header{.version = kMemoVersion,
+                    .byte_order = kByteOrder,
+                    .file = file,
+                    .secret = Hash(std::as_bytes(std::span(&secret, 1)))};
   std::memcpy(header.magic, kMemoMagic, sizeof kMemoMagic);
   return {reinterpret_cast<const char*>(&header), sizeof header};
 }

@@ -79,7 +79,8 @@ std::string Segment::CheckSuperblock() const {
 
 std::string Segment::CheckIndex() {
   const Superblock& super = superblock();
-  const uint64_t room = size_ - sizeof(Footer) - super.index_offset, n = super.entry_count;
+  const uint64_t room = size_ - sizeof(Footer) - super.index_offset;
+  const uint64_t n = super.entry_count;
   if (room < sizeof(uint32_t) || n > (room - sizeof(uint32_t)) / (sizeof(Record) + sizeof(uint32_t)))
     return "its index is out of range";
   const uint64_t notes_at = n * sizeof(Record) + (n + 1) * sizeof(uint32_t);

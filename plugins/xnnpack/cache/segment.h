@@ -37,7 +37,8 @@ class Segment {
 
   // For the store.
   std::once_flag verified;
-  std::atomic<bool> bad = false, touched = false;
+  std::atomic<bool> bad = false;
+  std::atomic<bool> touched = false;
 
  private:
   Segment() = default;

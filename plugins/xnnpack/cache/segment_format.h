@@ -20,7 +20,8 @@ inline constexpr uint32_t kFormatVersion = 1;
 inline constexpr uint32_t kByteOrder = 0x01020304;
 inline constexpr uint64_t kFirstBlob = 4096;
 inline constexpr uint64_t kBlobAlignment = 128;
-inline constexpr uint64_t kBigBlob = 1 << 20, kBigBlobAlignment = 4096;
+inline constexpr uint64_t kBigBlob = 1 << 20;
+inline constexpr uint64_t kBigBlobAlignment = 4096;
 inline constexpr size_t kMaxNote = 4096;
 
 struct Superblock {

@@ -46,7 +46,8 @@ Digest IdOf(const std::vector<Entry>& entries) {
 }
 
 std::vector<std::byte> IndexOf(const std::vector<Entry>& entries) {
-  std::string index, notes;
+  std::string index;
+  std::string notes;
   std::vector<uint32_t> begin{0};
   for (const Entry& e : entries) {
     index.append(reinterpret_cast<const char*>(&e.record), sizeof e.record);

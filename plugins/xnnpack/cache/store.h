@@ -64,13 +64,15 @@ struct Blob {
 };
 
 struct Stats {
-  uint64_t hits = 0, misses = 0;
+  uint64_t hits = 0;
+  uint64_t misses = 0;
   uint64_t bytes_mapped = 0;  // found in files
   uint64_t bytes_packed = 0;  // committed by writers of this process, without duplicates
   uint64_t bytes_heap = 0;    // of these, in private memory
   uint64_t dedup_bytes = 0;   // committed, but equal to what was there
   uint64_t bytes_hashed = 0;  // of models, not found in a memo
-  uint64_t segments_published = 0, segments_bad = 0;
+  uint64_t segments_published = 0;
+  uint64_t segments_bad = 0;
   // Code and message of the first note about a fallback that costs memory or time; "" if there is none.
   std::string fallback_reason, fallback_message;
 };
@@ -165,7 +167,8 @@ class Store : public std::enable_shared_from_this<Store> {
   std::mutex work_mutex_;
   std::condition_variable work_changed_;
   std::deque<Build> work_;
-  bool working_ = false, stopping_ = false;
+  bool working_ = false;
+  bool stopping_ = false;
   std::thread worker_;
   const int pid_;
 };

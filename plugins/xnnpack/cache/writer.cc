@@ -18,7 +18,10 @@ namespace {
 
 // False for file systems that cannot reserve space for mapped pages (copy on write, network).
 bool CanPromiseSpace(int fd) {
-  constexpr uint32_t kZfs = 0x2fc12fc1, kBcachefs = 0xca451a4e, kCifs = 0xff534d42, kFuse = 0x65735546;
+  constexpr uint32_t kZfs = 0x2fc12fc1;
+  constexpr uint32_t kBcachefs = 0xca451a4e;
+  constexpr uint32_t kCifs = 0xff534d42;
+  constexpr uint32_t kFuse = 0x65735546;
   struct statfs fs;
   if (Fails("statfs") || fstatfs(fd, &fs) != 0) return false;
   const auto type = static_cast<uint32_t>(fs.f_type);
@@ -35,7 +38,8 @@ bool Equal(std::span<const std::byte> a, std::span<const std::byte> b) {
 
 // Digest of the size and some bytes: different digests imply different contents.
 Digest Sample(std::span<const std::byte> bytes) {
-  constexpr size_t kParts = 16, kPart = 1024;
+  constexpr size_t kParts = 16;
+  constexpr size_t kPart = 1024;
   if (bytes.size() <= kParts * kPart) return Hash(bytes, bytes.size());
   Digest sample{bytes.size(), 0};
   const size_t step = (bytes.size() - kPart) / (kParts - 1);
@@ -215,10 +219,16 @@ void Writer::MoveToMain(Open& open, size_t size) {
 // The publishing thread computes the digest of all bytes.
 void Writer::Add(const Key& key, const Blob& blob, uint64_t offset, const About& about) {
   Build& build = current_.build;
-  build.entries.push_back(
-      {{key.identity, {}, key.fingerprint, offset, blob.bytes.size(), about.seed, about.family, 0},
-       std::string(about.recipe.substr(0, kMaxNote)),
-       blob.bytes});
+  build.entries.push_back({{.identity = key.identity,
+                            .packed = {},
+                            .fingerprint = key.fingerprint,
+                            .offset = offset,
+                            .size = blob.bytes.size(),
+                            .seed = about.seed,
+                            .family = about.family,
+                            .flags = 0},
+                           std::string(about.recipe.substr(0, kMaxNote)),
+                           blob.bytes});
   build.owners.push_back(blob.owner);
   store_->AddPending(key, blob);
 }

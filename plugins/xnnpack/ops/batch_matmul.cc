@@ -24,11 +24,13 @@ void Supports(const NetworkNode& node) {
   RequireFloat(node.in(1), Operand(1));
   RequireFloat(node.out(0), "result 0");
   node.require(!node.attrs().b("adj_x", false), "ATTR", "adj_x is set", "attr adj_x");
-  const Tensor a = node.in(0), b = node.in(1);
+  const Tensor a = node.in(0);
+  const Tensor b = node.in(1);
   node.require(a.rank() >= 2 && b.rank() >= 2, "RANK", "an operand has less than 2 dims");
   node.require(!node.constant(0), "NONCONST", "the first operand is constant");
   const bool adjoint = node.attrs().b("adj_y", false);
-  const int64_t k = a.dim(-1), rows = b.dim(adjoint ? -1 : -2);
+  const int64_t k = a.dim(-1);
+  const int64_t rows = b.dim(adjoint ? -1 : -2);
   node.require(k == rows || k < 0 || rows < 0, "SHAPE", "the inner dims differ");
   if (IsFullyConnected(node)) {
     node.require(k > 0, "SHAPE", "unknown length of the input's rows");

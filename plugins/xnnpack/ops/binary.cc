@@ -8,13 +8,15 @@ namespace {
 
 // A bound of XNNPACK's multipliers for 8-bit sums and products.
 bool SumFits(const NetworkNode& node) {
-  const float out = AffineOf(node.out(0)).scale;
-  const float a = AffineOf(node.in(0)).scale / out, b = AffineOf(node.in(1)).scale / out;
+  const float out = TensorQuantOf(node.out(0)).scale;
+  const float a = TensorQuantOf(node.in(0)).scale / out;
+  const float b = TensorQuantOf(node.in(1)).scale / out;
   return Within(a, 0x1p-10f, 0x1p+8f) && Within(b, 0x1p-10f, 0x1p+8f);
 }
 
 bool ProductFits(const NetworkNode& node) {
-  const float ratio = AffineOf(node.in(0)).scale * AffineOf(node.in(1)).scale / AffineOf(node.out(0)).scale;
+  const float ratio =
+      TensorQuantOf(node.in(0)).scale * TensorQuantOf(node.in(1)).scale / TensorQuantOf(node.out(0)).scale;
   return Within(ratio, 0x1p-16f, 0x1p+8f);
 }
 
@@ -34,14 +36,17 @@ void Supports(const NetworkNode& node) {
 
 // XNNPACK broadcasts in runs of the last dims that both operands have. A constant of few channels makes short
 // runs with much overhead, so it is repeated for a whole row of the image.
-constexpr int64_t kShortRun = 256, kLongRow = 32768;
+constexpr int64_t kShortRun = 256;
+constexpr int64_t kLongRow = 32768;
 
 uint32_t Operand(const NetworkNode& node, Subgraph& graph, uint32_t operand) {
   const auto constant = node.constant(operand);
-  const Tensor out = node.out(0), other = node.in(1 - operand);
+  const Tensor out = node.out(0);
+  const Tensor other = node.in(1 - operand);
   if (!constant || !other.is_static() || other.rank() < 3 || other.rank() != out.rank())
     return graph.In(node, operand);
-  const int64_t channels = constant->count(), row = other.dim(-2);
+  const int64_t channels = constant->count();
+  const int64_t row = other.dim(-2);
   const bool is_vector = constant->rank() >= 1 && constant->dim(-1) == channels && other.dim(-1) == channels;
   if (!is_vector || channels < 2 || channels > kShortRun || row < 2 || row * channels > kLongRow)
     return graph.In(node, operand);
@@ -64,7 +69,8 @@ void Define(const NetworkNode& node, Subgraph& graph) {
   const auto in = [&](uint32_t i) {
     return Quantized(node.in(i)) ? graph.FloatIn(node, i) : Operand(node, graph, i);
   };
-  const uint32_t a = in(0), b = in(1);
+  const uint32_t a = in(0);
+  const uint32_t b = in(1);
   graph.FloatOut(
       node, [&](uint32_t out) { graph.Check(xnn_define_binary(graph.get(), type, &params, a, b, out, 0)); });
 }

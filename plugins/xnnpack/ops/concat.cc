@@ -20,7 +20,7 @@ void Join(Subgraph& graph, const NetworkNode& node, std::vector<uint32_t> ids,
     dims[axis] = 0;
     for (const size_t s : first_sizes) dims[axis] += s;
     rest_sizes.insert(rest_sizes.begin(), dims[axis]);
-    const uint32_t joined = graph.Temporary(DatatypeOf(t), AffineOf(t), dims);
+    const uint32_t joined = graph.Temporary(DatatypeOf(t), TensorQuantOf(t), dims);
     Join(graph, node, first, first_sizes, axis, joined);
     std::vector<uint32_t> rest(ids.begin() + kMost, ids.end());
     rest.insert(rest.begin(), joined);
@@ -59,9 +59,9 @@ void DefineConcat(const NetworkNode& node, Subgraph& graph) {
     const Tensor in = node.in(i);
     ids.push_back(graph.In(node, i));
     sizes.push_back(static_cast<size_t>(in.dim(static_cast<int>(axis))));
-    if (!Quantized(in) || AffineOf(in) == AffineOf(out)) continue;
-    const uint32_t converted = graph.Temporary(DatatypeOf(out), AffineOf(out), DimsOf(in));
-    graph.Requantize(ids.back(), AffineOf(in), converted, AffineOf(out), DimsOf(in));
+    if (!Quantized(in) || TensorQuantOf(in) == TensorQuantOf(out)) continue;
+    const uint32_t converted = graph.Temporary(DatatypeOf(out), TensorQuantOf(out), DimsOf(in));
+    graph.Requantize(ids.back(), TensorQuantOf(in), converted, TensorQuantOf(out), DimsOf(in));
     ids.back() = converted;
   }
   Join(graph, node, ids, sizes, axis, graph.Out(node));
@@ -85,7 +85,7 @@ void DefinePack(const NetworkNode& node, Subgraph& graph) {
   for (uint32_t i = 0; i < node.in_count(); ++i) {
     Dims dims = DimsOf(node.in(i));
     dims.insert(dims.begin() + static_cast<ptrdiff_t>(axis), 1);
-    ids.push_back(graph.Temporary(DatatypeOf(out), AffineOf(out), dims));
+    ids.push_back(graph.Temporary(DatatypeOf(out), TensorQuantOf(out), dims));
     graph.Check(
         xnn_define_static_reshape(graph.get(), dims.size(), dims.data(), graph.In(node, i), ids.back(), 0));
   }

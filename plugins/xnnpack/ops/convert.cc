@@ -15,9 +15,10 @@ void SupportsQuantize(const NetworkNode& node) {
 }
 
 void DefineQuantize(const NetworkNode& node, Subgraph& graph) {
-  const Tensor in = node.in(0), out = node.out(0);
+  const Tensor in = node.in(0);
+  const Tensor out = node.out(0);
   if (!Quantized(in)) return graph.Convert(graph.In(node, 0), graph.Out(node));
-  graph.Requantize(graph.In(node, 0), AffineOf(in), graph.Out(node), AffineOf(out), DimsOf(in),
+  graph.Requantize(graph.In(node, 0), TensorQuantOf(in), graph.Out(node), TensorQuantOf(out), DimsOf(in),
                    in.dtype() == out.dtype());
 }
 

@@ -46,7 +46,8 @@ bool Multiplies(const NetworkNode& node, Tensor filter, int64_t columns, int64_t
 
 // Measured with AVX-512: kernels multiply by 8 columns at once, XNNPACK by 32. Kernels are faster where that
 // saves a sixth of the products, if these are enough to pay for a partition that ends here.
-constexpr int64_t kColumnsOfKernels = 8, kLeastWaste = 250'000;
+constexpr int64_t kColumnsOfKernels = 8;
+constexpr int64_t kLeastWaste = 250'000;
 constexpr int64_t kFewResults = 4;  // XNNPACK has kernels of two columns, and computes eight pixels at once
 
 bool WastesColumns(const NetworkNode& node, Tensor filter) {
@@ -54,13 +55,15 @@ bool WastesColumns(const NetworkNode& node, Tensor filter) {
   if (KernelColumns() != 4 * kColumnsOfKernels || filter.dtype() != FBX_F32) return false;
   if (filter.dim(3) != node.in(0).dim(3) || ReadWindow(node).dilation_width != 1) return false;
   const auto columns = [&](int64_t at_once) { return (results + at_once - 1) / at_once * at_once; };
-  const int64_t all = columns(KernelColumns()), wasted = all - columns(kColumnsOfKernels);
+  const int64_t all = columns(KernelColumns());
+  const int64_t wasted = all - columns(kColumnsOfKernels);
   return results > kFewResults && 6 * wasted >= all && Multiplies(node, filter, wasted, kLeastWaste);
 }
 
 void SupportsConv(const NetworkNode& node) {
   const Tensor filter = CheckImages(node, kConv);
-  const int64_t channels = node.in(0).dim(3), group = filter.dim(3);
+  const int64_t channels = node.in(0).dim(3);
+  const int64_t group = filter.dim(3);
   node.require(channels % group == 0 && filter.dim(0) % (channels / group) == 0, "SHAPE",
                "channels do not divide into groups");
   node.require(!WastesColumns(node, filter), "SIZE",
@@ -75,12 +78,14 @@ void SupportsConv(const NetworkNode& node) {
 // Returns their number: the largest that divides the row.
 size_t PixelsOfProduct(const NetworkNode& node, const Window& w, const Weights& weights,
                        const Subgraph& graph) {
-  const Tensor in = node.in(0), out = node.out(0);
+  const Tensor in = node.in(0);
+  const Tensor out = node.out(0);
   if (weights.datatype != xnn_datatype_fp32 || weights.dynamic || graph.half() || w.dilation_width != 1)
     return 1;
   for (int i = 1; i < 4; ++i)
     if (in.dim(i) <= 0 || out.dim(i) <= 0) return 1;
-  const int64_t width = static_cast<int64_t>(weights.dims[2]), stride = w.stride_width;
+  const int64_t width = static_cast<int64_t>(weights.dims[2]);
+  const int64_t stride = w.stride_width;
   // More take little less time, but more memory.
   constexpr int64_t kMostPixels = 8;
   int64_t pixels = std::clamp<int64_t>(KernelColumns() / out.dim(3), 1, kMostPixels);
@@ -97,8 +102,9 @@ Padding PaddingOfImages(const NetworkNode& node, const Window& w, const Weights&
     return static_cast<uint32_t>(
         std::max<int64_t>(0, (node.out(0).dim(dim) - 1) * stride + extent - node.in(0).dim(dim)));
   };
-  const uint32_t y = total(1, w.stride_height, w.dilation_height), x = total(2, w.stride_width, 1);
-  return {y / 2, x - x / 2, y - y / 2, x / 2, 0};
+  const uint32_t y = total(1, w.stride_height, w.dilation_height);
+  const uint32_t x = total(2, w.stride_width, 1);
+  return {.top = y / 2, .right = x - x / 2, .bottom = y - y / 2, .left = x / 2, .flags = 0};
 }
 
 void DefinePixels(const NetworkNode& node, Subgraph& graph, Weights weights, size_t pixels) {
@@ -109,7 +115,8 @@ void DefinePixels(const NetworkNode& node, Subgraph& graph, Weights weights, siz
   weights.dims[0] *= pixels;
   weights.dims[2] += weights.step * (pixels - 1);
   const Dims& filter = weights.dims;
-  const Dims result = DimsButOne(node.out(0)), rows = {1, result[1], result[2] / pixels, filter[0]};
+  const Dims result = DimsButOne(node.out(0));
+  const Dims rows = {1, result[1], result[2] / pixels, filter[0]};
   Recipe recipe(Family::kConvolution);
   recipe.Add(size_t{1});  // groups
   const uint32_t input = graph.In(node, 0);
@@ -158,7 +165,8 @@ void DefineConv(const NetworkNode& node, Subgraph& graph) {
   uint32_t input = graph.In(node, 0);
   if (weights.dynamic) input = graph.DynamicImages(node, 0, input);
   const auto ids = graph.Pack(node, std::move(recipe), weights);
-  const auto height = static_cast<uint32_t>(weights.dims[1]), width = static_cast<uint32_t>(weights.dims[2]);
+  const auto height = static_cast<uint32_t>(weights.dims[1]);
+  const auto width = static_cast<uint32_t>(weights.dims[2]);
   const Padding pad = PaddingOf(node, w, height, width);
   graph.WithBias(node, 2, range, [&](uint32_t out, Range r) {
     graph.Check(xnn_define_convolution_2d(
@@ -172,9 +180,12 @@ void DefineConv(const NetworkNode& node, Subgraph& graph) {
 // up to 64 channels of floats, with AVX-512 0.5 to 1 for up to 960, and 0.4 to 1 for lines of five bytes or
 // more. Less work does not pay for a partition that ends here.
 bool IsFasterOnKernels(const NetworkNode& node, Tensor filter) {
-  constexpr int64_t kLeastProducts = 150'000, kLongLine = 5;
-  const bool floats = node.in(1).dtype() == FBX_F32, vectors = KernelColumns() >= 16;
-  const int64_t channels = filter.dim(3), most = KernelColumns() == 32 ? 960 : 64;
+  constexpr int64_t kLeastProducts = 150'000;
+  constexpr int64_t kLongLine = 5;
+  const bool floats = node.in(1).dtype() == FBX_F32;
+  const bool vectors = KernelColumns() >= 16;
+  const int64_t channels = filter.dim(3);
+  const int64_t most = KernelColumns() == 32 ? 960 : 64;
   const bool faster = floats ? channels <= most : filter.dim(2) >= kLongLine;
   return vectors && faster && channels == node.in(0).dim(3) && Multiplies(node, filter, 1, kLeastProducts);
 }
@@ -201,7 +212,8 @@ void DefineDepthwise(const NetworkNode& node, Subgraph& graph) {
   const auto channels = static_cast<size_t>(node.in(0).dim(3));
   const uint32_t input = graph.In(node, 0);
   const auto ids = graph.Private(node, weights);
-  const auto height = static_cast<uint32_t>(weights.dims[1]), width = static_cast<uint32_t>(weights.dims[2]);
+  const auto height = static_cast<uint32_t>(weights.dims[1]);
+  const auto width = static_cast<uint32_t>(weights.dims[2]);
   const Padding pad = PaddingOf(node, w, height, width);
   graph.WithBias(node, 2, range, [&](uint32_t out, Range r) {
     graph.Check(xnn_define_depthwise_convolution_2d(

@@ -32,7 +32,8 @@ bool IsNarrow(const NetworkNode& node, int64_t least) {
 }
 
 // Measured: below, the copies around the convolution cost more than it saves.
-constexpr int64_t kLeastColumns = 10, kLeastInputs = 1024;
+constexpr int64_t kLeastColumns = 10;
+constexpr int64_t kLeastInputs = 1024;
 
 bool IsBetterAsConvolution(const NetworkNode& node, const Weights& weights) {
   const Tensor out = node.out(0);
@@ -45,7 +46,8 @@ bool IsBetterAsConvolution(const NetworkNode& node, const Weights& weights) {
 }
 
 // Measured: kernels take half the time, but not with fewer or shorter columns.
-constexpr int64_t kLeastColumnsOfKernels = 5, kLeastLength = 64;
+constexpr int64_t kLeastColumnsOfKernels = 5;
+constexpr int64_t kLeastLength = 64;
 
 void RequireWide(const NetworkNode& node) {
   const Tensor filter = *node.constant(1);
@@ -59,7 +61,8 @@ void Supports(const NetworkNode& node) {
   RequireArity(node, 2, 3);
   const Weights weights = PlanWeights(node, kOperands);
   FusedRange(node);
-  const Tensor filter = *node.constant(1), input = node.in(0);
+  const Tensor filter = *node.constant(1);
+  const Tensor input = node.in(0);
   RequireRank(filter, 2, Operand(1));
   RequireWide(node);
   node.require(node.attrs().s("weights_format", "DEFAULT") == "DEFAULT", "ATTR", "shuffled weights");
@@ -85,15 +88,17 @@ uint32_t Rows(const NetworkNode& node, Subgraph& graph, size_t length, Dims& dim
   size_t count = 1;
   for (const size_t d : dims) count *= d;
   dims = {count / length, length};
-  const uint32_t rows = graph.Temporary(DatatypeOf(node.in(0)), AffineOf(node.in(0)), dims);
+  const uint32_t rows = graph.Temporary(DatatypeOf(node.in(0)), TensorQuantOf(node.in(0)), dims);
   graph.Check(xnn_define_static_reshape(graph.get(), dims.size(), dims.data(), input, rows, 0));
   return rows;
 }
 
 // A convolution of one pixel over an image of one column.
 void DefineConvolution(const NetworkNode& node, Subgraph& graph, Weights weights) {
-  const size_t columns = weights.dims[0], length = weights.dims[1];
-  const Dims image = {1, 0, 1, length}, result = DimsButOne(node.out(0));
+  const size_t columns = weights.dims[0];
+  const size_t length = weights.dims[1];
+  const Dims image = {1, 0, 1, length};
+  const Dims result = DimsButOne(node.out(0));
   const uint32_t input = graph.Temporary(xnn_datatype_fp32, {}, {1, 1, 1, length});
   graph.Check(
       xnn_define_static_reshape(graph.get(), image.size(), image.data(), graph.In(node, 0), input, 0));

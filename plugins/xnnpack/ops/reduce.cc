@@ -26,7 +26,7 @@ void Supports(const NetworkNode& node) {
 
 // XNNPACK's 8-bit mean has a range of multipliers; it has no 8-bit sum.
 bool IsQuantized(const NetworkNode& node, xnn_reduce_operator type) {
-  const float ratio = AffineOf(node.in(0)).scale / AffineOf(node.out(0)).scale;
+  const float ratio = TensorQuantOf(node.in(0)).scale / TensorQuantOf(node.out(0)).scale;
   return type == xnn_reduce_mean && Quantized(node.in(0)) && node.in(0).is_static() &&
          Within(ratio, 0x1p-8f, 0x1p+7f) && node.in(0).count() < (int64_t{1} << 23);
 }

@@ -43,7 +43,7 @@ void DefineDropped(const NetworkNode& node, Subgraph& graph, const Box& box, uin
   Dims dims = DimsOf(in);
   for (size_t i = 0; i < dims.size(); ++i)
     if (box.sizes[i] != 0) dims[i] = box.sizes[i];
-  const uint32_t cut = graph.Temporary(DatatypeOf(in), AffineOf(in), dims);
+  const uint32_t cut = graph.Temporary(DatatypeOf(in), TensorQuantOf(in), dims);
   DefineBox(graph, box, graph.In(node, operand), cut);
   const Dims to = DimsOf(node.out(result));
   graph.Check(xnn_define_static_reshape(graph.get(), to.size(), to.data(), cut, graph.Out(node, result), 0));
@@ -51,7 +51,8 @@ void DefineDropped(const NetworkNode& node, Subgraph& graph, const Box& box, uin
 
 Box SliceBox(const NetworkNode& node) {
   const Tensor t = node.in(0);
-  const auto begin = Integers(node, 1, "begin"), size = Integers(node, 2, "size");
+  const auto begin = Integers(node, 1, "begin");
+  const auto size = Integers(node, 2, "size");
   const auto rank = static_cast<size_t>(t.rank());
   node.require(begin.size() == rank && size.size() == rank, "SHAPE", "begin or size do not match the rank");
   Box box = Whole(t);
@@ -75,12 +76,15 @@ void DefineSlice(const NetworkNode& node, Subgraph& graph) {
 
 Box StridedBox(const NetworkNode& node) {
   const Tensor t = node.in(0);
-  const auto begin = Integers(node, 1, "begin"), end = Integers(node, 2, "end");
-  const int64_t begin_mask = node.attrs().i64("begin_mask", 0), end_mask = node.attrs().i64("end_mask", 0);
+  const auto begin = Integers(node, 1, "begin");
+  const auto end = Integers(node, 2, "end");
+  const int64_t begin_mask = node.attrs().i64("begin_mask", 0);
+  const int64_t end_mask = node.attrs().i64("end_mask", 0);
   const int64_t shrink = node.attrs().i64("shrink_axis_mask", 0);
   Box box = Whole(t);
   for (size_t i = 0; i < begin.size(); ++i) {
-    const int64_t dim = t.dim(static_cast<int>(i)), bit = int64_t{1} << i;
+    const int64_t dim = t.dim(static_cast<int>(i));
+    const int64_t bit = int64_t{1} << i;
     const bool from_start = begin_mask & bit;
     if ((from_start || begin[i] == 0) && (end_mask & bit) && !(shrink & bit)) continue;
     node.require(dim > 0, "SHAPE", "slices an unknown dim");

@@ -7,7 +7,8 @@ namespace {
 
 // Measured: kernels take a third to a half of the time for many rows of up to eight floats, for each of which
 // XNNPACK calls three functions.
-constexpr int64_t kLongestShort = 8, kManyRows = 64;
+constexpr int64_t kLongestShort = 8;
+constexpr int64_t kManyRows = 64;
 
 bool HasShortRows(const NetworkNode& node) {
   const Tensor in = node.in(0);

@@ -22,14 +22,17 @@ void Supports(const NetworkNode& node) {
 
 void SupportsToSpace(const NetworkNode& node) {
   Supports(node);
-  const int64_t block = BlockSize(node), channels = node.in(0).dim(3);
+  const int64_t block = BlockSize(node);
+  const int64_t channels = node.in(0).dim(3);
   node.require(channels > 0 && channels % (block * block) == 0, "SHAPE",
                "channels do not divide into blocks");
 }
 
 void SupportsToDepth(const NetworkNode& node) {
   Supports(node);
-  const int64_t block = BlockSize(node), height = node.in(0).dim(1), width = node.in(0).dim(2);
+  const int64_t block = BlockSize(node);
+  const int64_t height = node.in(0).dim(1);
+  const int64_t width = node.in(0).dim(2);
   node.require(height > 0 && width > 0 && height % block == 0 && width % block == 0, "SHAPE",
                "the image does not divide into blocks");
 }

@@ -11,12 +11,15 @@ constexpr WeightOperands kOperands{.input = 2, .filter = 1, .bias = 3, .channel_
 
 // XNNPACK's cropping of the full result before and after one dimension, and the padding after it.
 struct Cut {
-  uint32_t before = 0, behind = 0, adjustment = 0;
+  uint32_t before = 0;
+  uint32_t behind = 0;
+  uint32_t adjustment = 0;
 };
 
 Cut CutOf(const NetworkNode& node, int dim, const Window& window, int64_t filter) {
   const int64_t stride = dim == 1 ? window.stride_height : window.stride_width;
-  const int64_t in = node.in(2).dim(dim), out = node.out(0).dim(dim);
+  const int64_t in = node.in(2).dim(dim);
+  const int64_t out = node.out(0).dim(dim);
   node.require(in > 0 && out > 0, "SHAPE", "unknown image size");
   // XNNPACK splits it into one part per pixel of a step; no part may be empty.
   node.require(out >= stride, "SHAPE", "the output is smaller than the stride");
@@ -37,7 +40,9 @@ Cut CutOf(const NetworkNode& node, int dim, const Window& window, int64_t filter
 // AVX-512 0.25 to 1 for bytes of many channels or with one result. Sums of less than a vector of results are
 // slow there. Less work does not pay for a partition that ends here.
 bool IsFasterOnKernels(const NetworkNode& node, Tensor filter) {
-  constexpr int64_t kLeastProducts = 150'000, kVector = 8, kManyChannels = 128;
+  constexpr int64_t kLeastProducts = 150'000;
+  constexpr int64_t kVector = 8;
+  constexpr int64_t kManyChannels = 128;
   if (KernelColumns() < 16) return false;
   const Tensor in = node.in(2);
   if (!Reaches(kLeastProducts,

@@ -6,7 +6,8 @@ namespace fusebox::xnnpack {
 namespace {
 
 bool LeakyReluFits(const NetworkNode& node, float slope) {
-  const float ratio = AffineOf(node.in(0)).scale / AffineOf(node.out(0)).scale, negative = ratio * slope;
+  const float ratio = TensorQuantOf(node.in(0)).scale / TensorQuantOf(node.out(0)).scale;
+  const float negative = ratio * slope;
   return Within(ratio, 0x1p-8f, 0x1p+7f) && std::fabs(negative) >= 0x1p-8f &&
          Within(negative, -0x1.FFFC00p+6f, 0x1p+7f);
 }
@@ -95,10 +96,11 @@ void DefineClamp(const NetworkNode& node, Subgraph& graph, float min, float max)
   params.clamp.min = min;
   params.clamp.max = max;
   uint32_t in = graph.In(node, 0);
-  if (Quantized(node.in(0)) && AffineOf(node.in(0)) != AffineOf(node.out(0))) {
+  if (Quantized(node.in(0)) && TensorQuantOf(node.in(0)) != TensorQuantOf(node.out(0))) {
     const uint32_t converted =
-        graph.Temporary(DatatypeOf(node.out(0)), AffineOf(node.out(0)), DimsOf(node.out(0)));
-    graph.Requantize(in, AffineOf(node.in(0)), converted, AffineOf(node.out(0)), DimsOf(node.out(0)));
+        graph.Temporary(DatatypeOf(node.out(0)), TensorQuantOf(node.out(0)), DimsOf(node.out(0)));
+    graph.Requantize(in, TensorQuantOf(node.in(0)), converted, TensorQuantOf(node.out(0)),
+                     DimsOf(node.out(0)));
     in = converted;
   }
   graph.Check(xnn_define_unary(graph.get(), xnn_unary_clamp, &params, in, graph.Out(node), 0));

@@ -41,13 +41,15 @@ void RequireSymmetric(const NetworkNode& node, const WeightOperands& at, Tensor 
 // XNNPACK multiplies sums by input scale * filter scale / output scale, and supports multipliers in [2^-32,
 // 256). A 32-bit sum times a smaller multiplier rounds to zero, and so does it times the least one.
 float LeastScale(Tensor input, Tensor filter, Tensor output) {
-  const float to_output = AffineOf(input).scale / AffineOf(output).scale;
+  const float to_output = TensorQuantOf(input).scale / TensorQuantOf(output).scale;
   const fbx_quant& q = *filter.quant();
   for (uint32_t i = 0; i < q.count; ++i)
     if (!(to_output * q.scales[i] < 256))
       throw Reject{"QUANT", "a scale ratio of " + std::to_string(to_output * q.scales[i])};
   float least = std::max(0x1p-32f / to_output, std::numeric_limits<float>::min());
-  const auto rounds_up = [&] { return AffineOf(input).scale * least / AffineOf(output).scale >= 0x1p-32f; };
+  const auto rounds_up = [&] {
+    return TensorQuantOf(input).scale * least / TensorQuantOf(output).scale >= 0x1p-32f;
+  };
   // Three operations round. Those that lose more, to zero or denormals, are left to other kernels.
   for (int i = 0; i < 3 && !rounds_up(); ++i) least = std::nextafter(least, HUGE_VALF);
   if (!rounds_up() || !std::isfinite(least))
@@ -67,7 +69,8 @@ void RequireBias(const NetworkNode& node, const WeightOperands& at, fbx_dtype dt
 }
 
 Weights PlanQuantized(const NetworkNode& node, const WeightOperands& at, Tensor filter) {
-  const Tensor input = node.in(at.input), output = node.out(0);
+  const Tensor input = node.in(at.input);
+  const Tensor output = node.out(0);
   RequireSameType(input, output);
   RequireSameType(input, filter);
   RequireScales(node, at, filter);
@@ -88,7 +91,9 @@ Weights PlanQuantized(const NetworkNode& node, const WeightOperands& at, Tensor 
 
 void RequireBlocks(Tensor filter) {
   const fbx_quant& q = *filter.quant();
-  const int64_t block = q.block_size, rows = filter.dim(0), columns = filter.dim(-1);
+  const int64_t block = q.block_size;
+  const int64_t rows = filter.dim(0);
+  const int64_t columns = filter.dim(-1);
   if (block < XNN_MIN_BLOCKSIZE || block % XNN_MIN_BLOCKSIZE != 0)
     throw Reject{"QUANT", "blocks of " + std::to_string(block) + " weights"};
   if (columns % block != 0 || q.count != static_cast<uint64_t>(rows * (columns / block)))
@@ -177,7 +182,8 @@ Dims DimsButOne(Tensor t) {
 
 void AddActivations(Recipe& recipe, Tensor input, Tensor output) {
   if (!Quantized(input)) return;
-  const Affine in = AffineOf(input), out = AffineOf(output);
+  const TensorQuant in = TensorQuantOf(input);
+  const TensorQuant out = TensorQuantOf(output);
   recipe.Add(in.scale, in.zero_point, out.scale);
 }
 

@@ -15,7 +15,11 @@ struct Window {
 
 // Explicit, or computed by XNNPACK (flag).
 struct Padding {
-  uint32_t top = 0, right = 0, bottom = 0, left = 0, flags = 0;
+  uint32_t top = 0;
+  uint32_t right = 0;
+  uint32_t bottom = 0;
+  uint32_t left = 0;
+  uint32_t flags = 0;
 };
 
 inline uint32_t WindowSize(const NetworkNode& node, std::string_view key, int64_t otherwise) {
@@ -28,9 +32,11 @@ inline uint32_t WindowSize(const NetworkNode& node, std::string_view key, int64_
 inline Window ReadWindow(const NetworkNode& node) {
   const std::string_view padding = node.attrs().s("padding", "SAME");
   node.require(padding == "SAME" || padding == "VALID", "ATTR", "unknown padding", "attr padding");
-  return {WindowSize(node, "stride_h", 0), WindowSize(node, "stride_w", 0),
-          WindowSize(node, "dilation_h_factor", 1), WindowSize(node, "dilation_w_factor", 1),
-          padding == "SAME"};
+  return {.stride_height = WindowSize(node, "stride_h", 0),
+          .stride_width = WindowSize(node, "stride_w", 0),
+          .dilation_height = WindowSize(node, "dilation_h_factor", 1),
+          .dilation_width = WindowSize(node, "dilation_w_factor", 1),
+          .same = padding == "SAME"};
 }
 
 // The padding for operand 0. XNNPACK computes SAME for any image size, but incorrectly if a stride is larger
@@ -46,8 +52,9 @@ inline Padding PaddingOf(const NetworkNode& node, const Window& w, uint32_t heig
     node.require(size > 0, "SHAPE", "SAME padding of images of unknown size");
     return static_cast<uint32_t>(std::max<int64_t>(0, (size - 1) / stride * stride + extent - size));
   };
-  const uint32_t y = total(1, w.stride_height, rows), x = total(2, w.stride_width, columns);
-  return {y / 2, x - x / 2, y - y / 2, x / 2, 0};
+  const uint32_t y = total(1, w.stride_height, rows);
+  const uint32_t x = total(2, w.stride_width, columns);
+  return {.top = y / 2, .right = x - x / 2, .bottom = y - y / 2, .left = x / 2, .flags = 0};
 }
 
 }  // namespace fusebox::xnnpack

@@ -10,18 +10,23 @@
 
 /* Declines with a reason: not an error, the composite keeps its body. */
 static fbx_status decline(const fbx_host* host, fbx_str code, fbx_str why) {
-  const fbx_diag diag = {FBX_HEAD(fbx_diag), FBX_REASON, code, why, TEXT("")};
+  const fbx_diag diag = {
+      .head = FBX_HEAD(fbx_diag), .severity = FBX_REASON, .code = code, .message = why, .subject = TEXT("")};
   host->emit(host, &diag);
   return FBX_NOT_APPLICABLE;
 }
 
 /* The rule and the kernel have the same conditions. */
 static fbx_status check(const fbx_host* host, const fbx_tensor* const* operands, uint32_t count) {
-  static const fbx_str arity = TEXT("ARITY"), two = TEXT("needs 2 operands");
-  static const fbx_str dtype = TEXT("DTYPE"), f32 = TEXT("only f32 is supported");
-  static const fbx_str shape = TEXT("SHAPE"), same = TEXT("the operands differ in shape");
+  static const fbx_str arity = TEXT("ARITY");
+  static const fbx_str two = TEXT("needs 2 operands");
+  static const fbx_str dtype = TEXT("DTYPE");
+  static const fbx_str f32 = TEXT("only f32 is supported");
+  static const fbx_str shape = TEXT("SHAPE");
+  static const fbx_str same = TEXT("the operands differ in shape");
   if (count != 2) return decline(host, arity, two);
-  const fbx_tensor *gate = operands[0], *up = operands[1];
+  const fbx_tensor* gate = operands[0];
+  const fbx_tensor* up = operands[1];
   if (gate->dtype != FBX_F32 || up->dtype != FBX_F32) return decline(host, dtype, f32);
   if (gate->rank != up->rank) return decline(host, shape, same);
   for (int32_t i = 0; i < gate->rank; ++i)
@@ -38,7 +43,9 @@ static fbx_status rewrite(const fbx_host* host, void* user, const fbx_composite*
   const fbx_value operands[] = {b->operand(b, 0), b->operand(b, 1)};
   const fbx_str op = OP;
   fbx_value result = FBX_NO_VALUE;
-  (void)host, (void)user, (void)c;
+  (void)host;
+  (void)user;
+  (void)c;
   const fbx_status status = b->add_node(b, FBX_OP_CUSTOM, op, 1, operands, 2, &result, 1);
   if (status != FBX_OK) return status;
   b->set_result(b, 0, result);
@@ -51,14 +58,16 @@ static fbx_status supports(const fbx_host* host, void* user, const fbx_node* n) 
 }
 
 static fbx_status infer(const fbx_host* host, void* user, const fbx_node* n, const fbx_infer* out) {
-  (void)host, (void)user;
+  (void)host;
+  (void)user;
   out->set(out, 0, FBX_F32, n->operands[0]->dims, n->operands[0]->rank);
   return FBX_OK;
 }
 
 static void compute(void* context, size_t begin, size_t end, uint32_t worker) {
   const fbx_node* n = context;
-  const float *gate = n->operands[0]->data, *up = n->operands[1]->data;
+  const float* gate = n->operands[0]->data;
+  const float* up = n->operands[1]->data;
   float* out = n->results[0]->data;
   (void)worker;
   for (size_t i = begin; i < end; ++i) out[i] = gate[i] / (1 + expf(-gate[i])) * up[i];
@@ -69,7 +78,9 @@ static fbx_status invoke(const fbx_host* host, void* user, const void* instance,
   static const fbx_str id = TEXT(FBX_EXT_THREADS);
   const fbx_threads* threads = host->get_extension(host, id);
   const size_t count = n->operands[0]->bytes / sizeof(float);
-  (void)user, (void)instance, (void)state;
+  (void)user;
+  (void)instance;
+  (void)state;
   if (FBX_HAS(threads, parallel_for)) threads->parallel_for(host, count, 4096, compute, (void*)n);
   else compute((void*)n, 0, count, 0);
   return FBX_OK;

@@ -19,7 +19,8 @@ namespace {
 
 struct Traced {
   std::string op, node;
-  uint64_t runs = 0, ns = 0;
+  uint64_t runs = 0;
+  uint64_t ns = 0;
 };
 
 // A scalar or a list of integers, which may be a shape.

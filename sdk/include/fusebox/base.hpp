@@ -38,19 +38,25 @@ inline fbx_str to_fbx_str(std::string_view s) { return {s.data(), s.size()}; }
 
 // Thrown to decline, with a reason. Not an error: the next candidate is tried.
 struct Reject {
-  std::string code, why, subject = {};
+  std::string code;
+  std::string why;
+  std::string subject = {};
 };
 
 // Thrown on failure: of the model (FBX_INVALID), or of the plugin (FBX_INTERNAL).
 struct Error {
   fbx_status status = FBX_INVALID;
-  std::string message, subject = {};
+  std::string message;
+  std::string subject = {};
 };
 
 inline void emit_diag(const fbx_host* host, int32_t severity, std::string_view code, std::string_view message,
                       std::string_view subject = {}) noexcept {
-  const fbx_diag diag{FBX_HEAD(fbx_diag), severity, to_fbx_str(code), to_fbx_str(message),
-                      to_fbx_str(subject)};
+  const fbx_diag diag{.head = FBX_HEAD(fbx_diag),
+                      .severity = severity,
+                      .code = to_fbx_str(code),
+                      .message = to_fbx_str(message),
+                      .subject = to_fbx_str(subject)};
   host->emit(host, &diag);
 }
 
@@ -185,7 +191,10 @@ class Attrs {
     Iterator() = default;
     Iterator(const Attrs* attrs, size_t index) : attrs_(attrs), index_(index) {}
     std::string_view operator*() const { return attrs_->key(index_); }
-    Iterator& operator++() { return ++index_, *this; }
+    Iterator& operator++() {
+      ++index_;
+      return *this;
+    }
     Iterator operator++(int) { return {attrs_, index_++}; }
     bool operator==(const Iterator& other) const { return index_ == other.index_; }
 
@@ -264,7 +273,13 @@ inline const char* dtype_name(fbx_dtype t) {
 
 // Borrows both numbers.
 inline fbx_quant per_tensor(const float& scale, const int64_t& zero_point) {
-  return {FBX_HEAD(fbx_quant), FBX_QUANT_PER_TENSOR, 0, 0, 1, &scale, &zero_point};
+  return {.head = FBX_HEAD(fbx_quant),
+          .kind = FBX_QUANT_PER_TENSOR,
+          .axis = 0,
+          .block_size = 0,
+          .count = 1,
+          .scales = &scale,
+          .zero_points = &zero_point};
 }
 
 // A borrowed, copyable view of a tensor. [any]

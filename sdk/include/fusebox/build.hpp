@@ -20,24 +20,40 @@ class Build {
   class NodeRef {
    public:
     NodeRef(const fbx_builder* b, std::vector<Value> results) : b_(b), results_(std::move(results)) {}
-    NodeRef& attr(std::string_view k, bool v) & { return b_->attr_bool(b_, to_fbx_str(k), v), *this; }
-    NodeRef& attr(std::string_view k, int v) & { return b_->attr_i64(b_, to_fbx_str(k), v), *this; }
-    NodeRef& attr(std::string_view k, int64_t v) & { return b_->attr_i64(b_, to_fbx_str(k), v), *this; }
-    NodeRef& attr(std::string_view k, double v) & { return b_->attr_f64(b_, to_fbx_str(k), v), *this; }
+    NodeRef& attr(std::string_view k, bool v) & {
+      b_->attr_bool(b_, to_fbx_str(k), v);
+      return *this;
+    }
+    NodeRef& attr(std::string_view k, int v) & {
+      b_->attr_i64(b_, to_fbx_str(k), v);
+      return *this;
+    }
+    NodeRef& attr(std::string_view k, int64_t v) & {
+      b_->attr_i64(b_, to_fbx_str(k), v);
+      return *this;
+    }
+    NodeRef& attr(std::string_view k, double v) & {
+      b_->attr_f64(b_, to_fbx_str(k), v);
+      return *this;
+    }
     NodeRef& attr(std::string_view k, std::string_view v) & {
-      return b_->attr_str(b_, to_fbx_str(k), to_fbx_str(v)), *this;
+      b_->attr_str(b_, to_fbx_str(k), to_fbx_str(v));
+      return *this;
     }
     NodeRef& attr(std::string_view k, const char* v) & { return attr(k, std::string_view(v)); }
     NodeRef& attr(std::string_view k, std::span<const int64_t> v) & {
-      return b_->attr_i64s(b_, to_fbx_str(k), v.data(), v.size()), *this;
+      b_->attr_i64s(b_, to_fbx_str(k), v.data(), v.size());
+      return *this;
     }
     NodeRef& attr(std::string_view k, std::span<const double> v) & {
-      return b_->attr_f64s(b_, to_fbx_str(k), v.data(), v.size()), *this;
+      b_->attr_f64s(b_, to_fbx_str(k), v.data(), v.size());
+      return *this;
     }
     NodeRef& attr(std::string_view k, std::span<const std::string_view> v) & {
       std::vector<fbx_str> texts;
       for (const std::string_view text : v) texts.push_back(to_fbx_str(text));
-      return b_->attr_strs(b_, to_fbx_str(k), texts.data(), texts.size()), *this;
+      b_->attr_strs(b_, to_fbx_str(k), texts.data(), texts.size());
+      return *this;
     }
     // Otherwise an array would become a pointer, and that a bool.
     template <class T, size_t N>
@@ -45,17 +61,25 @@ class Build {
       return attr(k, std::span<const T>(v));
     }
     NodeRef& attr(std::string_view k, Tensor v) & {
-      return supported(FBX_HAS(b_, attr_tensor)), b_->attr_tensor(b_, to_fbx_str(k), v.abi()), *this;
+      supported(FBX_HAS(b_, attr_tensor));
+      b_->attr_tensor(b_, to_fbx_str(k), v.abi());
+      return *this;
     }
     // An element type is a number in C, so it needs a separate name.
     NodeRef& dtype(std::string_view k, fbx_dtype v) {
-      return supported(FBX_HAS(b_, attr_dtype)), b_->attr_dtype(b_, to_fbx_str(k), v), *this;
+      supported(FBX_HAS(b_, attr_dtype));
+      b_->attr_dtype(b_, to_fbx_str(k), v);
+      return *this;
     }
     // Without a value, the rank is unknown.
     NodeRef& shape(std::string_view k, std::optional<std::span<const int64_t>> dims) {
       supported(FBX_HAS(b_, attr_shape));
-      if (!dims) return b_->attr_shape(b_, to_fbx_str(k), nullptr, -1), *this;
-      return b_->attr_shape(b_, to_fbx_str(k), dims->data(), static_cast<int32_t>(dims->size())), *this;
+      if (!dims) {
+        b_->attr_shape(b_, to_fbx_str(k), nullptr, -1);
+        return *this;
+      }
+      b_->attr_shape(b_, to_fbx_str(k), dims->data(), static_cast<int32_t>(dims->size()));
+      return *this;
     }
     // fill(*this) sets the attributes of the map.
     template <class F>
@@ -63,7 +87,8 @@ class Build {
       supported(FBX_HAS(b_, begin_map) && FBX_HAS(b_, end_map));
       b_->begin_map(b_, to_fbx_str(k));
       fill(*this);
-      return b_->end_map(b_), *this;
+      b_->end_map(b_);
+      return *this;
     }
     template <class T>
     NodeRef attr(std::string_view k, T&& v) && {

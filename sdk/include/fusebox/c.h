@@ -74,7 +74,7 @@ FUSEBOX_API fusebox_status fusebox_registry_add_plugin(fusebox_registry* registr
                                                        const struct fbx_entry* entry, const char* manifest,
                                                        char** error) FBX_NOEXCEPT;
 /* All plugins found, and the searched folders, as JSON:
- *   {"plugins": [{"id", "version", "state", "why", "manifest", "library", "loaded", "built_in"}],
+ *   {"plugins": [{"id", "version", "state", "reason", "manifest", "library", "loaded", "built_in"}],
  *    "searched": ["/usr/lib/fusebox/plugins"]}
  * state: ok, shadowed, denied, broken. */
 FUSEBOX_API fusebox_status fusebox_registry_plugins(const fusebox_registry* registry, char** json,
@@ -120,10 +120,10 @@ FUSEBOX_API int32_t fusebox_model_signature_count(const fusebox_model* model) FB
 FUSEBOX_API const char* fusebox_model_signature(const fusebox_model* model, int32_t index,
                                                 const char** why) FBX_NOEXCEPT;
 /* Reports what was fused and what runs each node, as JSON:
- *   {"name", "signatures": [{"key", "function", "can_run", "why"}], "notices": ["..."],
- *    "sites": [{"function", "location", "composite", "fused", "why", "emitted", "rules": [...]}],
+ *   {"name", "signatures": [{"key", "function", "can_run", "reason"}], "notices": ["..."],
+ *    "sites": [{"function", "location", "composite", "fused", "reason", "emitted", "rules": [...]}],
  *    "fused": [{"function", "node", "op", "plugin", "version", "rule", "composite"}],
- *    "placements": [{"function", "node", "op", "who", "why"}]}
+ *    "placements": [{"function", "node", "op", "runner", "reason"}]}
  * sites: composites of the file and the result of fusion here; fused: ops that a rule made, here or in the
  * converter. Objects may get more keys. */
 FUSEBOX_API fusebox_status fusebox_model_report(const fusebox_model* model, char** json,
@@ -257,9 +257,9 @@ typedef struct fusebox_node_time {
   int32_t node;         /* index in the function; of a delegate's partition: of its first node */
   int32_t nodes;        /* of a partition; else 1 */
   const char* function;
-  const char* op;   /* "CONV_2D", the name of a custom op, "PARTITION" */
-  const char* name; /* in the model; may be "" */
-  const char* who;  /* what ran it: plugin id, "xnnpack (partition 0)", "host", "body" */
+  const char* op;     /* "CONV_2D", the name of a custom op, "PARTITION" */
+  const char* name;   /* in the model; may be "" */
+  const char* runner; /* what ran it: plugin id, "xnnpack (partition 0)", "host", "body" */
   uint64_t runs;
   uint64_t total_ns; /* of loops and calls, with the nodes that they run */
 } fusebox_node_time;
@@ -268,19 +268,19 @@ typedef struct fusebox_node_time {
 
 /* With "profile": measures so far, for fusebox_session_time. *count: nodes that ran, by function and in the
  * order of the model. */
-FUSEBOX_API fusebox_status fusebox_session_take_times(fusebox_session* session, int32_t* count,
-                                                      char** error) FBX_NOEXCEPT;
-/* A row of the last take_times. Its text is valid until the next. */
+FUSEBOX_API fusebox_status fusebox_session_times(fusebox_session* session, int32_t* count,
+                                                 char** error) FBX_NOEXCEPT;
+/* A row of the last fusebox_session_times. Its text is valid until the next. */
 FUSEBOX_API fusebox_status fusebox_session_time(const fusebox_session* session, int32_t index,
                                                 fusebox_node_time* out, char** error) FBX_NOEXCEPT;
 /* All times as a JSON array of objects with the members of fusebox_node_time, and the spans that plugins
  * measured inside of a node: "spans": [{"name", "worker", "count", "total_ns", "bytes", "flops"}]. */
-FUSEBOX_API fusebox_status fusebox_session_times(const fusebox_session* session, char** json,
-                                                 char** error) FBX_NOEXCEPT;
+FUSEBOX_API fusebox_status fusebox_session_times_json(const fusebox_session* session, char** json,
+                                                      char** error) FBX_NOEXCEPT;
 /* {"signature", "threads", "arena_bytes", "notices": [...], "placements": [...], "shadows": [...]};
  * placements as in fusebox_model_report, and what delegates declined in this session. shadows, with "shadow":
- * {"function", "node", "op", "plugin", "calls", "compared", "drifted", "worst", "where", "why"} of each fused
- * op with a body; where: the first difference; why: set if it is not compared. */
+ * {"function", "node", "op", "plugin", "calls", "compared", "drifted", "worst", "where", "reason"} of each
+ * fused op with a body; where: the first difference; reason: set if it is not compared. */
 FUSEBOX_API fusebox_status fusebox_session_report(const fusebox_session* session, char** json,
                                                   char** error) FBX_NOEXCEPT;
 /* The plan for the current shapes as text for people: node, op, types, kernel, memory. */

@@ -31,7 +31,8 @@ class CompiledPartition {
   CompiledPartition(const Graph& graph, WeightsRecipe recipe, Compile&& compile) {
     recipe.size = 0;
     const fbx_weights* const store = detail::weights_of(graph.host());
-    fbx_packed packed{FBX_HEAD(fbx_packed), nullptr, nullptr, nullptr, 0};
+    fbx_packed packed{
+        .head = FBX_HEAD(fbx_packed), .data = nullptr, .memory = nullptr, .handle = nullptr, .size = 0};
     const bool stores =
         FBX_HAS(store, put) && detail::acquire(*store, graph.host(), recipe, graph.abi(), packed);
     if (stores) {

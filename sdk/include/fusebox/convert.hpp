@@ -24,7 +24,8 @@ inline namespace v1 {
 // The flags of `fusebox convert`; an empty string is the default.
 struct ConvertOptions {
   std::vector<std::string> signatures = {};                 // empty: all that can be converted
-  std::vector<std::string> inputs = {}, outputs = {};       // of a frozen graph
+  std::vector<std::string> inputs = {};                     // of a frozen graph
+  std::vector<std::string> outputs = {};                    // of a frozen graph
   int64_t batch = 0;                                        // 0: unknown first dimensions stay unknown
   std::map<std::string, std::vector<int64_t>> shapes = {};  // by input name
   std::vector<std::string> plugins = {};
@@ -56,7 +57,8 @@ class ConvertedBytes {
 namespace detail {
 
 inline std::string Json(const ConvertOptions& options) {
-  JsonObject json, shapes;
+  JsonObject json;
+  JsonObject shapes;
   const auto text = [&](const char* key, const std::string& value) {
     if (!value.empty()) json.Set(key, value);
   };

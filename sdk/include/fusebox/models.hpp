@@ -117,8 +117,10 @@ class ModelFunction {
                               size_t result_count, const std::string& attributes = {},
                               const std::vector<std::string>& types = {}) {
     std::vector<ModelValue> results(result_count);
-    if (!types.empty() && types.size() != result_count)
-      return Fail(op + ": one type per result, or none"), results;
+    if (!types.empty() && types.size() != result_count) {
+      Fail(op + ": one type per result, or none");
+      return results;
+    }
     std::vector<const char*> texts;
     for (const std::string& type : types) texts.push_back(type.c_str());
     const std::vector<int32_t> ids = Ids(inputs);
@@ -207,7 +209,8 @@ class ModelBuilder {
   // Names for the inputs and results of a function that has returned, in their order.
   void Signature(const std::string& key, const ModelFunction& function,
                  const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
-    std::vector<const char*> in, out;
+    std::vector<const char*> in;
+    std::vector<const char*> out;
     for (const std::string& name : inputs) in.push_back(name.c_str());
     for (const std::string& name : outputs) out.push_back(name.c_str());
     state_->Do([&](char** error) {

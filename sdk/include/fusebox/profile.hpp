@@ -40,7 +40,13 @@ class Span {
  private:
   const fbx_host* host_;
   const fbx_profile* profile_ = nullptr;
-  fbx_span span_ = {FBX_HEAD(fbx_span), {}, 0, 0, 0, 0, 0};
+  fbx_span span_ = {.head = FBX_HEAD(fbx_span),
+                    .name = {},
+                    .worker = 0,
+                    .duration_ns = 0,
+                    .bytes = 0,
+                    .flops = 0,
+                    .start_ns = 0};
 };
 
 }  // namespace v1

@@ -21,14 +21,16 @@ U all_wrong(const void* values, uint32_t count, const F& leave_wrong) {
   using Vector [[gnu::vector_size(64)]] = U;
   constexpr size_t lanes = sizeof(Vector) / sizeof(U);
   const auto* const from = static_cast<const unsigned char*>(values);
-  Vector vector, some{};
+  Vector vector;
+  Vector some{};
   size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
     std::memcpy(&vector, from + i * sizeof(U), sizeof vector);
     leave_wrong(vector);
     some |= vector;
   }
-  U one, all = 0;
+  U one;
+  U all = 0;
   for (size_t lane = 0; lane < lanes; ++lane) all |= some[lane];
   for (; i < count; ++i) {
     std::memcpy(&one, from + i * sizeof(U), sizeof one);

@@ -43,10 +43,11 @@ struct SessionOptions {
 };
 
 struct NodeTime {
-  std::string function, op, name, who;
+  std::string function, op, name, runner;
   int node = 0;   // index in the function
   int nodes = 1;  // of a delegate's partition
-  uint64_t runs = 0, total_ns = 0;
+  uint64_t runs = 0;
+  uint64_t total_ns = 0;
 };
 
 // Memory, state and threads to run a model. One thread at a time, except Cancel.
@@ -146,7 +147,10 @@ class Session {
     if (count != static_cast<int64_t>(values.size()))
       return Error{Code::kInvalid,
                    std::to_string(values.size()) + " strings for " + std::to_string(count) + " elements"};
-    for (const std::string& value : values) texts.push_back(value.data()), lengths.push_back(value.size());
+    for (const std::string& value : values) {
+      texts.push_back(value.data());
+      lengths.push_back(value.size());
+    }
     return detail::Call([&](char** error) {
       return fusebox_session_set_strings(get(), index, texts.data(), lengths.data(), dims.data(),
                                          static_cast<int32_t>(dims.size()), error);
@@ -186,7 +190,7 @@ class Session {
   Result<std::vector<NodeTime>> Times() {
     int32_t count = 0;
     const Status taken =
-        detail::Call([&](char** error) { return fusebox_session_take_times(get(), &count, error); });
+        detail::Call([&](char** error) { return fusebox_session_times(get(), &count, error); });
     if (!taken) return taken.error();
     std::vector<NodeTime> out;
     for (int32_t i = 0; i < count; ++i) {
@@ -194,8 +198,14 @@ class Session {
       const Status read =
           detail::Call([&](char** error) { return fusebox_session_time(get(), i, &time, error); });
       if (!read) return read.error();
-      out.push_back(
-          {time.function, time.op, time.name, time.who, time.node, time.nodes, time.runs, time.total_ns});
+      out.push_back({.function = time.function,
+                     .op = time.op,
+                     .name = time.name,
+                     .runner = time.runner,
+                     .node = time.node,
+                     .nodes = time.nodes,
+                     .runs = time.runs,
+                     .total_ns = time.total_ns});
     }
     return out;
   }

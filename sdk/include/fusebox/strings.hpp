@@ -33,7 +33,8 @@ class Strings {
   int64_t size() const { return count_; }
   // 0 <= i < size(). Not NUL-terminated.
   std::string_view operator[](int64_t i) const {
-    const int64_t begin = int_at(i + 1), end = int_at(i + 2);
+    const int64_t begin = int_at(i + 1);
+    const int64_t end = int_at(i + 2);
     if (begin < 0 || end < begin || static_cast<size_t>(end) > bytes_)
       throw Error{FBX_INVALID, "string " + std::to_string(i) + " is damaged"};
     return {data_ + begin, static_cast<size_t>(end - begin)};

@@ -78,15 +78,15 @@ inline bool acquire(const fbx_weights& store, const fbx_host* host, const Weight
                     const fbx_graph* graph, fbx_packed& packed) {
   std::vector<const fbx_tensor*> sources;
   for (const Tensor& source : recipe.sources) sources.push_back(source.abi());
-  const fbx_weights_recipe abi{FBX_HEAD(fbx_weights_recipe),
-                               to_fbx_str(recipe.what),
-                               to_fbx_str(recipe.layout),
-                               recipe.numbers.data(),
-                               static_cast<uint32_t>(recipe.numbers.size()),
-                               static_cast<uint32_t>(sources.size()),
-                               sources.data(),
-                               recipe.size,
-                               graph};
+  const fbx_weights_recipe abi{.head = FBX_HEAD(fbx_weights_recipe),
+                               .what = to_fbx_str(recipe.what),
+                               .layout = to_fbx_str(recipe.layout),
+                               .numbers = recipe.numbers.data(),
+                               .number_count = static_cast<uint32_t>(recipe.numbers.size()),
+                               .source_count = static_cast<uint32_t>(sources.size()),
+                               .sources = sources.data(),
+                               .size = recipe.size,
+                               .graph = graph};
   return store.acquire(host, &abi, &packed) == FBX_OK;
 }
 
@@ -121,7 +121,8 @@ class PackedWeights {
             void* function) {
     if (recipe.size > PTRDIFF_MAX) throw std::bad_alloc();  // usually a negative size
     const fbx_weights* const store = detail::weights_of(host);
-    fbx_packed packed{FBX_HEAD(fbx_packed), nullptr, nullptr, nullptr, 0};
+    fbx_packed packed{
+        .head = FBX_HEAD(fbx_packed), .data = nullptr, .memory = nullptr, .handle = nullptr, .size = 0};
     if (store != nullptr && recipe.size > 0 && detail::acquire(*store, host, recipe, nullptr, packed)) {
       owner_ = Owner(packed.handle, store->release);
       if (packed.memory != nullptr) {

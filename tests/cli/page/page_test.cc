@@ -79,11 +79,11 @@ TEST(Page, TellsWhatRunsEachNodeAndWhere) {
   const Json data = DataOf(PageOf(*SmallModel()));
   const Json& runs = data["runs"][0];
   ASSERT_EQ(runs.size(), 4u);
-  EXPECT_EQ(runs[0]["who"], "fusebox.cpu");
+  EXPECT_EQ(runs[0]["runner"], "fusebox.cpu");
   ASSERT_EQ(runs[1]["loaded"].size(), 2u);  // the composite's body, inlined
   EXPECT_EQ(runs[1]["loaded"][0]["op"], "TANH");
   EXPECT_EQ(runs[1]["site"]["composite"], "acme.gelu");
-  EXPECT_EQ(runs[2]["who"], "host");
+  EXPECT_EQ(runs[2]["runner"], "host");
   ASSERT_FALSE(data["memory"].empty());
   EXPECT_EQ(data["memory"][0]["function"], "main");
   for (const Json& plan : data["memory"])

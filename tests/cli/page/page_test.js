@@ -105,7 +105,7 @@ async function looks(page) {
   await press(page, 't');
   assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
   assert.notEqual(await picture(page), before, 'dark looks like light');
-  await page.select('#color select', 'who');
+  await page.select('#color select', 'runner');
   await settle(page);
   assert.ok((await page.$eval('#legend', element => element.textContent)).includes('fusebox.cpu'));
   await press(page, '2');

@@ -92,7 +92,7 @@ Answered Try(const std::shared_ptr<Registry>& registry, const std::string& deleg
   }
   Answered answer;
   const Placement row = (*session)->placements()[0];
-  answer.taken = row.who.starts_with(delegate);
+  answer.taken = row.runner.starts_with(delegate);
   answer.why = row.why;
   for (size_t i = 0; i < c.results.size(); ++i) {
     const auto value = (*session)->output(static_cast<int>(i));

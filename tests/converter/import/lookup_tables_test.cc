@@ -379,7 +379,7 @@ TEST(LookupTables, AreNotTakenFromAttributes) {
     if (node.name() != "table") continue;
     (*node.mutable_attr())["keys"] = Attr("keys", Longs({1})).proto;
     (*node.mutable_attr())["values"] = Attr("values", Longs({1})).proto;
-    (*node.mutable_attr())["why"] = Attr("why", "because").proto;
+    (*node.mutable_attr())["reason"] = Attr("reason", "because").proto;
   }
   EXPECT_THAT(empty.Refusal(), HasSubstr("no initializer runs before the model"));
 }

@@ -101,7 +101,7 @@ TEST(CModel, OpensAFileAndListsItsSignatures) {
   EXPECT_EQ(report["signatures"][0]["key"], "add");
   EXPECT_EQ(report["signatures"][0]["can_run"], true);
   EXPECT_EQ(report["placements"][0]["op"], "ABS");
-  EXPECT_EQ(report["placements"][0]["who"], "fusebox.cpu");
+  EXPECT_EQ(report["placements"][0]["runner"], "fusebox.cpu");
 }
 
 std::string OpenSaid(const std::string& bytes, const char* options) {

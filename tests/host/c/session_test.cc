@@ -285,12 +285,12 @@ TEST(CSession, ValuesAndTimesOfNodes) {
   EXPECT_THAT(Said([&](char** e) { return fusebox_session_value(session.get(), "outer", &tensor, e); }),
               StartsWith("not found: "));
   int32_t count = 0;
-  ASSERT_EQ(fusebox_session_take_times(session.get(), &count, nullptr), FUSEBOX_OK);
+  ASSERT_EQ(fusebox_session_times(session.get(), &count, nullptr), FUSEBOX_OK);
   ASSERT_EQ(count, 2);
   fusebox_node_time time = FUSEBOX_NODE_TIME;
   ASSERT_EQ(fusebox_session_time(session.get(), 1, &time, nullptr), FUSEBOX_OK);
   EXPECT_STREQ(time.op, "ADD");
-  EXPECT_STREQ(time.who, "fusebox.cpu");
+  EXPECT_STREQ(time.runner, "fusebox.cpu");
   EXPECT_EQ(time.runs, 3u);
   EXPECT_GT(time.total_ns, 0u);
   EXPECT_EQ(Said([&](char** e) { return fusebox_session_time(session.get(), 2, &time, e); }),
@@ -299,7 +299,7 @@ TEST(CSession, ValuesAndTimesOfNodes) {
   EXPECT_EQ(Said([&](char** e) { return fusebox_session_time(session.get(), 0, &time, e); }),
             "invalid: struct_size is 4; initialize the struct with FUSEBOX_NODE_TIME");
   const auto rows = nlohmann::json::parse(
-      TextOf([&](char** text, char** e) { return fusebox_session_times(session.get(), text, e); }));
+      TextOf([&](char** text, char** e) { return fusebox_session_times_json(session.get(), text, e); }));
   EXPECT_EQ(rows[0]["op"], "ABS");
   EXPECT_EQ(rows[0]["runs"], 3);
 }
@@ -343,9 +343,9 @@ TEST(CSession, NullIsAnError) {
       [&](char** e) { return fusebox_session_prepare(none, e); },
       [&](char** e) { return fusebox_session_reset_state(none, e); },
       [&](char** e) { return fusebox_session_value(none, "x", &tensor, e); },
-      [&](char** e) { return fusebox_session_take_times(none, &index, e); },
+      [&](char** e) { return fusebox_session_times(none, &index, e); },
       [&](char** e) { return fusebox_session_time(none, 0, &time, e); },
-      [&](char** e) { return fusebox_session_times(none, &text, e); },
+      [&](char** e) { return fusebox_session_times_json(none, &text, e); },
       [&](char** e) { return fusebox_session_report(none, &text, e); },
       [&](char** e) { return fusebox_session_explain(none, &text, e); }};
   for (size_t i = 0; i < calls.size(); ++i) EXPECT_EQ(Said(calls[i]), "invalid: session is NULL") << i;
@@ -360,7 +360,7 @@ TEST(CSession, NullIsAnError) {
             "invalid: out is NULL");
   EXPECT_EQ(Said([&](char** e) { return fusebox_session_select(session.get(), nullptr, e); }),
             "invalid: key is NULL");
-  EXPECT_EQ(Said([&](char** e) { return fusebox_session_times(session.get(), nullptr, e); }),
+  EXPECT_EQ(Said([&](char** e) { return fusebox_session_times_json(session.get(), nullptr, e); }),
             "invalid: json is NULL");
 }
 

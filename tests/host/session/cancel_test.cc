@@ -66,7 +66,7 @@ TEST(Cancel, EndsAPartitionWhichTheDelegateKeeps) {
   ASSERT_TRUE(session->Run());
   EXPECT_THAT(Output(*session), ElementsAre(4, 8, 12, 16));
   EXPECT_TRUE(session->notices().empty());
-  EXPECT_EQ(session->placements()[0].who, "probe (partition 0)");
+  EXPECT_EQ(session->placements()[0].runner, "probe (partition 0)");
 }
 
 TEST(Cancel, BeforeARunEndsTheNextOneOnly) {

@@ -20,7 +20,7 @@ TEST(Profile, CountsRunsAndTimesOfNodes) {
   EXPECT_EQ(times[0].function, "main");
   EXPECT_EQ(times[0].node, 0u);
   EXPECT_EQ(times[0].op, "test.twice");
-  EXPECT_EQ(times[0].who, "test.plugin");
+  EXPECT_EQ(times[0].runner, "test.plugin");
   EXPECT_EQ(times[0].runs, 3u);
   EXPECT_GT(times[0].total_ns, 0u);
   EXPECT_THAT(times[0].spans, IsEmpty());
@@ -52,7 +52,7 @@ TEST(Profile, NamesThePartitionAndItsDelegate) {
   const auto times = session->times();
   ASSERT_EQ(times.size(), 2u);
   EXPECT_EQ(times[1].op, "PARTITION");
-  EXPECT_EQ(times[1].who, "probe (partition 0)");
+  EXPECT_EQ(times[1].runner, "probe (partition 0)");
   EXPECT_EQ(times[1].node, 1u);
   EXPECT_EQ(times[1].nodes, 2u);
   ASSERT_EQ(times[1].spans.size(), 1u);
@@ -69,7 +69,7 @@ TEST(Profile, HasTheLoopAndItsBody) {
   const auto times = session->times();
   ASSERT_EQ(times.size(), 2u);
   EXPECT_EQ(times[0].op, "WHILE");
-  EXPECT_EQ(times[0].who, "host");
+  EXPECT_EQ(times[0].runner, "host");
   EXPECT_EQ(times[1].function, "condition");
   EXPECT_GE(times[0].total_ns, times[1].total_ns);
 }

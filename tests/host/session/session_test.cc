@@ -244,7 +244,7 @@ TEST(Model, ListsWhoRunsEachNode) {
   const auto rows = ModelOf(Dense())->placements();
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].op, "FULLY_CONNECTED");
-  EXPECT_EQ(rows[0].who, "fusebox.cpu");
+  EXPECT_EQ(rows[0].runner, "fusebox.cpu");
 }
 
 std::vector<std::string> Runnable(const Model& model) {

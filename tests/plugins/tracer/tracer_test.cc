@@ -63,7 +63,7 @@ Tensors Inputs(const Session& session, int64_t size, uint64_t seed) {
 
 size_t TracedNodes(const Session& session, std::string_view who = "tracer") {
   return static_cast<size_t>(std::ranges::count_if(
-      session.placements(), [&](const Placement& row) { return row.who.starts_with(who); }));
+      session.placements(), [&](const Placement& row) { return row.runner.starts_with(who); }));
 }
 
 struct Case {

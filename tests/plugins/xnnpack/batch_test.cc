@@ -52,7 +52,7 @@ double Apart(const Both& both, std::vector<int64_t> dims) {
   return apart / most;
 }
 
-std::string Who(const Session& session) { return session.placements().at(0).who; }
+std::string Who(const Session& session) { return session.placements().at(0).runner; }
 
 Status ResizeBoth(const Both& both, const Shape& shape) {
   FUSEBOX_TRY(both.by_kernels->Resize(0, shape));

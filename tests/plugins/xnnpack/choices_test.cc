@@ -299,7 +299,7 @@ TEST(Choices, ProductsOfFewColumnsAreReshaped) {
         const auto output = session->output(0);
         results.push_back({output->type, Buffer::Copy(output->data.bytes())});
       }
-      EXPECT_TRUE(ours->placements()[0].who.starts_with("xnnpack")) << ours->placements()[0].why;
+      EXPECT_TRUE(ours->placements()[0].runner.starts_with("xnnpack")) << ours->placements()[0].why;
       ExpectNear({results[0]}, {results[1]});
     }
   }

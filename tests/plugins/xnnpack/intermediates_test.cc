@@ -124,7 +124,7 @@ TEST(Intermediates, RandomNetsComputeWhatTheKernelsCompute) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const int nodes = 3 + static_cast<int>(seed % 25);
     const Ran ran = RunNet(RandomNet(seed).Make(nodes));
-    for (const auto& row : ran.placements) delegated += row.who.starts_with("xnnpack");
+    for (const auto& row : ran.placements) delegated += row.runner.starts_with("xnnpack");
     ASSERT_FALSE(ran.outputs.empty()) << ran.error;
     EXPECT_EQ(Numbers(RunByKernels(RandomNet(seed).Make(nodes))), Numbers(ran.outputs));
   }

@@ -161,8 +161,8 @@ inline Ran RunNet(std::unique_ptr<Module> module, const std::string& cache = {},
   }
   ran.placements = (*session)->placements();
   for (const auto& row : ran.placements)
-    if (used && !row.who.starts_with("xnnpack"))
-      ran.error += row.op + " is run by " + row.who + ": " + row.why + "; ";
+    if (used && !row.runner.starts_with("xnnpack"))
+      ran.error += row.op + " is run by " + row.runner + ": " + row.why + "; ";
   return ran;
 }
 

@@ -179,7 +179,7 @@ std::vector<Tensor> RunBatches(const std::string& cache, const std::vector<int64
     outputs.push_back({output->type, Buffer::Copy(output->data.bytes())});
   }
   for (const auto& row : (*session)->placements())
-    if (!row.who.starts_with("xnnpack")) return {};
+    if (!row.runner.starts_with("xnnpack")) return {};
   return outputs;
 }
 

@@ -26,48 +26,49 @@ std::vector<WeightSpec> AttentionWeights(const Layer& layer) {
 
 // scores + kFarBelow where `mask` (bool, broadcast) is false
 ValueId Masked(LayerCall& c, ValueId scores, ValueId mask) {
-  const ValueId out = c.e().Op("Sub", {c.e().F32(1), c.e().Cast(mask, DType::kF32)});
-  return c.e().Op("AddV2", {scores, c.e().Op("Mul", {out, c.e().F32(kFarBelow)})});
+  const ValueId out = c.emit().Op("Sub", {c.emit().F32(1), c.emit().Cast(mask, DType::kF32)});
+  return c.emit().Op("AddV2", {scores, c.emit().Op("Mul", {out, c.emit().F32(kFarBelow)})});
 }
 
 // A query attends to keys up to its own position.
 ValueId CausalMask(LayerCall& c, ValueId scores) {
-  const int64_t rows = c.e().dim(scores, -2), columns = c.e().dim(scores, -1);
-  if (!c.e().ok()) return kNoValue;
+  const int64_t rows = c.emit().dim(scores, -2);
+  const int64_t columns = c.emit().dim(scores, -1);
+  if (!c.emit().ok()) return kNoValue;
   if (rows < 0 || columns < 0 || rows > (1 << 13) || columns > (1 << 13)) {
-    c.e().Refuse("a causal mask over " + ToString(c.e().type(scores)) +
-                 ", whose sizes must be known and moderate");
+    c.emit().Refuse("a causal mask over " + ToString(c.emit().type(scores)) +
+                    ", whose sizes must be known and moderate");
     return kNoValue;
   }
   std::vector<uint8_t> seen;
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t k = 0; k < columns; ++k) seen.push_back(k <= r);
-  return c.e().Const({{DType::kBool, {rows, columns}}, Buffer::Of<uint8_t>(seen)});
+  return c.emit().Const({{DType::kBool, {rows, columns}}, Buffer::Of<uint8_t>(seen)});
 }
 
 // Additive scores: sums of tanh over the features of every pair of query and key.
 ValueId PairScores(LayerCall& c, ValueId query, ValueId key, ValueId before, ValueId after) {
-  const ValueId q = c.e().Op("ExpandDims", {query, c.e().I32(2)}),
-                k = c.e().Op("ExpandDims", {key, c.e().I32(1)});
-  ValueId sum = c.e().Op("AddV2", {q, k});
-  if (before != kNoValue) sum = c.e().Op("Mul", {sum, before});
-  ValueId bent = c.e().Op("Tanh", {sum});
-  if (after != kNoValue) bent = c.e().Op("Mul", {bent, after});
-  return c.e().Op("Sum", {bent, c.e().I32s({-1})});
+  const ValueId q = c.emit().Op("ExpandDims", {query, c.emit().I32(2)});
+  const ValueId k = c.emit().Op("ExpandDims", {key, c.emit().I32(1)});
+  ValueId sum = c.emit().Op("AddV2", {q, k});
+  if (before != kNoValue) sum = c.emit().Op("Mul", {sum, before});
+  ValueId bent = c.emit().Op("Tanh", {sum});
+  if (after != kNoValue) bent = c.emit().Op("Mul", {bent, after});
+  return c.emit().Op("Sum", {bent, c.emit().I32s({-1})});
 }
 
 ValueId Scores(LayerCall& c, ValueId query, ValueId key) {
   if (Additive(c.layer())) {
-    const ValueId scale = c.Bool("use_scale", true) ? c.Weight("scale", {c.e().dim(query, -1)}) : kNoValue;
+    const ValueId scale = c.Bool("use_scale", true) ? c.Weight("scale", {c.emit().dim(query, -1)}) : kNoValue;
     return PairScores(c, query, key, kNoValue, scale);
   }
   const ValueId scale = c.Bool("use_scale", false) ? c.Weight("scale", {}) : kNoValue;
   if (Concatenating(c.layer())) {
     const ValueId scores = PairScores(c, query, key, scale, kNoValue);
-    return c.e().Op("Mul", {scores, c.Weight("concat_score_weight", {})});
+    return c.emit().Op("Mul", {scores, c.Weight("concat_score_weight", {})});
   }
-  const ValueId scores = c.e().Op("BatchMatMulV2", {query, key}, MakeAttrs("adj_y", true));
-  return scale == kNoValue ? scores : c.e().Op("Mul", {scores, scale});
+  const ValueId scores = c.emit().Op("BatchMatMulV2", {query, key}, MakeAttrs("adj_y", true));
+  return scale == kNoValue ? scores : c.emit().Op("Mul", {scores, scale});
 }
 
 bool Flag(LayerCall& c, const char* keyword, bool otherwise) {
@@ -78,10 +79,13 @@ bool Flag(LayerCall& c, const char* keyword, bool otherwise) {
 
 // Inputs: query, value and an optional key.
 void Attention(LayerCall& c) {
-  const ValueId query = c.in(0), value = c.in(1), key = c.inputs().size() > 2 ? c.in(2) : value;
+  const ValueId query = c.in(0);
+  const ValueId value = c.in(1);
+  const ValueId key = c.inputs().size() > 2 ? c.in(2) : value;
   ValueId scores = Scores(c, query, key);
   const bool causal = Flag(c, "use_causal_mask", c.Bool("causal", false));
-  ValueId query_mask = c.mask(0), value_mask = c.mask(1);
+  ValueId query_mask = c.mask(0);
+  ValueId value_mask = c.mask(1);
   if (const Given* given = c.Keyword("mask")) {
     const auto* list = std::get_if<std::vector<Given>>(&given->value);
     const auto at = [&](size_t i) {
@@ -94,15 +98,15 @@ void Attention(LayerCall& c) {
   // All masks are added once: if a query attends to nothing, its keys keep equal weights.
   ValueId seen = causal ? CausalMask(c, scores) : kNoValue;
   if (value_mask != kNoValue) {
-    const ValueId keys = c.e().Op("ExpandDims", {value_mask, c.e().I32(1)});
-    seen = seen == kNoValue ? keys : c.e().Op("LogicalAnd", {seen, keys});
+    const ValueId keys = c.emit().Op("ExpandDims", {value_mask, c.emit().I32(1)});
+    seen = seen == kNoValue ? keys : c.emit().Op("LogicalAnd", {seen, keys});
   }
   if (seen != kNoValue) scores = Masked(c, scores, seen);
-  const ValueId weights = c.e().Op("Softmax", {scores});
-  ValueId out = c.e().Op("BatchMatMulV2", {weights, value});
+  const ValueId weights = c.emit().Op("Softmax", {scores});
+  ValueId out = c.emit().Op("BatchMatMulV2", {weights, value});
   if (query_mask != kNoValue) {
-    const ValueId kept = c.e().Op("ExpandDims", {c.e().Cast(query_mask, DType::kF32), c.e().I32(2)});
-    out = c.e().Op("Mul", {out, kept});
+    const ValueId kept = c.emit().Op("ExpandDims", {c.emit().Cast(query_mask, DType::kF32), c.emit().I32(2)});
+    out = c.emit().Op("Mul", {out, kept});
   }
   c.AddOutput(out, query_mask);
   if (Flag(c, "return_attention_scores", false)) c.AddOutput(weights);
@@ -120,10 +124,10 @@ std::vector<WeightSpec> HeadWeights(const Layer& layer) {
 
 // [batch, time, features] -> [batch, time, heads, size]
 ValueId ToHeads(LayerCall& c, const std::string& part, ValueId v, int64_t heads, int64_t size) {
-  const ValueId kernel = c.Weight(part + "_kernel", {c.e().dim(v, -1), heads, size});
-  const ValueId out = c.e().Op("Einsum", {v, kernel}, MakeAttrs("equation", "abc,cde->abde"));
+  const ValueId kernel = c.Weight(part + "_kernel", {c.emit().dim(v, -1), heads, size});
+  const ValueId out = c.emit().Op("Einsum", {v, kernel}, MakeAttrs("equation", "abc,cde->abde"));
   if (!c.Bool("use_bias", true)) return out;
-  return c.e().Op("AddV2", {out, c.Weight(part + "_bias", {heads, size})});
+  return c.emit().Op("AddV2", {out, c.Weight(part + "_bias", {heads, size})});
 }
 
 Flow Argument(LayerCall& c, size_t position, const char* keyword) {
@@ -135,16 +139,16 @@ Flow Argument(LayerCall& c, size_t position, const char* keyword) {
 // All masks combined: [batch, 1, queries, keys].
 ValueId HeadMasks(LayerCall& c, ValueId scores, const Flow& query, const Flow& value, const Flow& key) {
   const auto spread = [&](ValueId mask, std::vector<int64_t> axes) {
-    for (const int64_t axis : axes) mask = c.e().Op("ExpandDims", {mask, c.e().I32(axis)});
+    for (const int64_t axis : axes) mask = c.emit().Op("ExpandDims", {mask, c.emit().I32(axis)});
     return mask;
   };
   ValueId all = kNoValue;
   const auto require = [&](ValueId mask) {
-    mask = c.e().Cast(mask, DType::kBool);
-    all = all == kNoValue ? mask : c.e().Op("LogicalAnd", {all, mask});
+    mask = c.emit().Cast(mask, DType::kBool);
+    all = all == kNoValue ? mask : c.emit().Op("LogicalAnd", {all, mask});
   };
   if (const ValueId given = c.KeywordTensor("attention_mask"); given != kNoValue)
-    require(c.e().rank(given) == 4 ? given : spread(given, {1}));
+    require(c.emit().rank(given) == 4 ? given : spread(given, {1}));
   if (query.mask != kNoValue) require(spread(query.mask, {1, 3}));
   if (value.mask != kNoValue) require(spread(value.mask, {1, 2}));
   if (key.mask != kNoValue && key.value != value.value) require(spread(key.mask, {1, 2}));
@@ -153,7 +157,9 @@ ValueId HeadMasks(LayerCall& c, ValueId scores, const Flow& query, const Flow& v
 }
 
 void MultiHeadAttention(LayerCall& c) {
-  Flow query = Argument(c, 0, "query"), value = Argument(c, 1, "value"), key = Argument(c, 2, "key");
+  Flow query = Argument(c, 0, "query");
+  Flow value = Argument(c, 1, "value");
+  Flow key = Argument(c, 2, "key");
   const auto name_mask = [&](const char* keyword, Flow& flow) {
     if (const ValueId mask = c.KeywordTensor(keyword); mask != kNoValue) flow.mask = mask;
   };
@@ -162,26 +168,28 @@ void MultiHeadAttention(LayerCall& c) {
   name_mask("key_mask", key);
   if (key.value == kNoValue) key = value;
   if (query.value == kNoValue || value.value == kNoValue)
-    return c.e().Reject("it is called without query or value");
+    return c.emit().Reject("it is called without query or value");
   for (const ValueId v : {query.value, value.value, key.value})
-    if (c.e().rank(v) != 3 && c.e().ok())
-      return c.e().Refuse("an input " + ToString(c.e().type(v)) + "; three dimensions are supported");
+    if (c.emit().rank(v) != 3 && c.emit().ok())
+      return c.emit().Refuse("an input " + ToString(c.emit().type(v)) + "; three dimensions are supported");
   if (c.Has("attention_axes") && c.Ints("attention_axes") != std::vector<int64_t>{1})
-    return c.e().Refuse("attention_axes other than the time");
-  const int64_t heads = c.Int("num_heads"), size = c.Int("key_dim"), value_size = c.Int("value_dim", size);
-  if (size < 1) return c.e().Reject("its key_dim is " + std::to_string(size));
+    return c.emit().Refuse("attention_axes other than the time");
+  const int64_t heads = c.Int("num_heads");
+  const int64_t size = c.Int("key_dim");
+  const int64_t value_size = c.Int("value_dim", size);
+  if (size < 1) return c.emit().Reject("its key_dim is " + std::to_string(size));
   ValueId q = ToHeads(c, "query", query.value, heads, size);
-  const ValueId k = ToHeads(c, "key", key.value, heads, size),
-                v = ToHeads(c, "value", value.value, heads, value_size);
-  q = c.e().Op("Mul", {q, c.e().F32(1 / std::sqrt(static_cast<double>(size)))});
-  ValueId scores = c.e().Op("Einsum", {k, q}, MakeAttrs("equation", "aecd,abcd->acbe"));
+  const ValueId k = ToHeads(c, "key", key.value, heads, size);
+  const ValueId v = ToHeads(c, "value", value.value, heads, value_size);
+  q = c.emit().Op("Mul", {q, c.emit().F32(1 / std::sqrt(static_cast<double>(size)))});
+  ValueId scores = c.emit().Op("Einsum", {k, q}, MakeAttrs("equation", "aecd,abcd->acbe"));
   scores = HeadMasks(c, scores, query, value, key);
-  const ValueId weights = c.e().Op("Softmax", {scores});
-  const ValueId mixed = c.e().Op("Einsum", {weights, v}, MakeAttrs("equation", "acbe,aecd->abcd"));
+  const ValueId weights = c.emit().Op("Softmax", {scores});
+  const ValueId mixed = c.emit().Op("Einsum", {weights, v}, MakeAttrs("equation", "acbe,aecd->abcd"));
   const ValueId kernel = c.Weight("output_kernel", {heads, value_size, -1});
-  ValueId out = c.e().Op("Einsum", {mixed, kernel}, MakeAttrs("equation", "abcd,cde->abe"));
+  ValueId out = c.emit().Op("Einsum", {mixed, kernel}, MakeAttrs("equation", "abcd,cde->abe"));
   if (c.Bool("use_bias", true))
-    out = c.e().Op("AddV2", {out, c.Weight("output_bias", {c.e().dim(kernel, 2)})});
+    out = c.emit().Op("AddV2", {out, c.Weight("output_bias", {c.emit().dim(kernel, 2)})});
   c.AddOutput(out, query.mask);
   if (Flag(c, "return_attention_scores", false)) c.AddOutput(weights);
 }

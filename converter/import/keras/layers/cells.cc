@@ -8,8 +8,8 @@ namespace {
 struct Carried {
   ValueId time, list, count, steps, kernel, recurrent, bias;
   std::vector<ValueId> states;
-  ValueId previous = kNoValue,
-          mask = kNoValue;  // where there is a mask: the last output, and the masks of all steps
+  ValueId previous = kNoValue;  // where there is a mask: the last output
+  ValueId mask = kNoValue;      // the masks of all steps
 
   std::vector<ValueId> Changing() const {
     std::vector<ValueId> out = {time, list};
@@ -135,7 +135,8 @@ class Loop {
     std::vector<Type> types;
     for (const ValueId v : all) types.push_back(e.type(v));
     const bool masked = start.mask != kNoValue;
-    const std::string cond = Condition(types, masked), body = Step(types, start, masked);
+    const std::string cond = Condition(types, masked);
+    const std::string body = Step(types, start, masked);
     const auto results =
         e.Node(Op::kWhile, "", all, types,
                MakeAttrs("cond_subgraph_index", FunctionRef{cond}, "body_subgraph_index", FunctionRef{body}));
@@ -208,14 +209,14 @@ class Loop {
       case CellKind::kConvLstm: return ConvLstm(c, in, x);
       case CellKind::kSimple: break;
     }
-    Emitter& e = c.e();
+    Emitter& e = c.emit();
     const ValueId sum = e.Op("BiasAdd", {e.Op("MatMul", {x, in.kernel}), in.bias});
     return {
         Activated(c, spec_.activation, e.Op("AddV2", {sum, e.Op("MatMul", {in.states[0], in.recurrent})}))};
   }
 
   std::vector<ValueId> Lstm(LayerCall& c, const Carried& in, ValueId x) {
-    Emitter& e = c.e();
+    Emitter& e = c.emit();
     const ValueId sum =
         e.Op("AddV2", {e.Op("MatMul", {x, in.kernel}), e.Op("MatMul", {in.states[0], in.recurrent})});
     return LstmGates(c, in, e.Op("BiasAdd", {sum, in.bias}));
@@ -223,7 +224,7 @@ class Loop {
 
   // Each of the two convolutions computes all gates. The state's convolution neither strides nor dilates.
   std::vector<ValueId> ConvLstm(LayerCall& c, const Carried& in, ValueId x) {
-    Emitter& e = c.e();
+    Emitter& e = c.emit();
     const std::string_view op = spec_.window.space == 3 ? "Conv3D" : "Conv2D";
     Window same = spec_.window;
     same.strides.assign(same.strides.size(), 1);
@@ -235,7 +236,7 @@ class Loop {
 
   // From the sums of the gates i, f, c, o in the last dimension.
   std::vector<ValueId> LstmGates(LayerCall& c, const Carried& in, ValueId sums) {
-    Emitter& e = c.e();
+    Emitter& e = c.emit();
     const auto gates = e.Ops("Split", {e.I32(e.rank(sums) - 1), sums}, MakeAttrs("num_split", 4), 4);
     const auto gate = [&](size_t i) { return Activated(c, spec_.recurrent_activation, gates[i]); };
     const ValueId kept = e.Op("Mul", {gate(1), in.states[1]});
@@ -251,14 +252,15 @@ class Loop {
 
   // z, r, h of the input and of the state; r scales the state's part of the candidate.
   std::vector<ValueId> GruResetAfter(LayerCall& c, const Carried& in, ValueId x) {
-    Emitter& e = c.e();
+    Emitter& e = c.emit();
     const ValueId h = in.states[0];
     const auto biases = e.Ops("Unpack", {in.bias}, MakeAttrs("axis", 0, "num", 2), 2);
     const auto split = [&](ValueId v, ValueId by, ValueId bias) {
       return e.Ops("Split", {e.I32(1), e.Op("BiasAdd", {e.Op("MatMul", {v, by}), bias})},
                    MakeAttrs("num_split", 3), 3);
     };
-    const auto of_x = split(x, in.kernel, biases[0]), of_h = split(h, in.recurrent, biases[1]);
+    const auto of_x = split(x, in.kernel, biases[0]);
+    const auto of_h = split(h, in.recurrent, biases[1]);
     const ValueId z = Activated(c, spec_.recurrent_activation, e.Op("AddV2", {of_x[0], of_h[0]}));
     const ValueId r = Activated(c, spec_.recurrent_activation, e.Op("AddV2", {of_x[1], of_h[1]}));
     const ValueId sum = e.Op("AddV2", {of_x[2], e.Op("Mul", {r, of_h[2]})});
@@ -267,7 +269,7 @@ class Loop {
 
   // r scales the state before the product.
   std::vector<ValueId> GruResetBefore(LayerCall& c, const Carried& in, ValueId x) {
-    Emitter& e = c.e();
+    Emitter& e = c.emit();
     const ValueId h = in.states[0];
     const auto of_x = e.Ops("Split", {e.I32(1), e.Op("BiasAdd", {e.Op("MatMul", {x, in.kernel}), in.bias})},
                             MakeAttrs("num_split", 3), 3);
@@ -335,23 +337,23 @@ Type RecurrentSpec::StateType(int64_t batch) const {
 }
 
 RecurrentResults EmitRecurrent(LayerCall& c, const RecurrentSpec& spec, const RecurrentOperands& in) {
-  if (!c.e().ok()) return {kNoValue, kNoValue, std::vector<ValueId>(StateCount(spec.kind), kNoValue)};
+  if (!c.emit().ok()) return {kNoValue, kNoValue, std::vector<ValueId>(StateCount(spec.kind), kNoValue)};
   std::vector<ValueId> operands = {in.inputs};
   operands.insert(operands.end(), in.states.begin(), in.states.end());
   operands.insert(operands.end(), {in.kernel, in.recurrent, in.bias});
   if (in.mask != kNoValue) operands.push_back(in.mask);
   std::vector<Type> types;
-  for (const ValueId v : operands) types.push_back(c.e().type(v));
+  for (const ValueId v : operands) types.push_back(c.emit().type(v));
   const std::string body = Loop(c, spec).Body(types, in.mask != kNoValue);
 
-  const int64_t steps = spec.return_sequences ? c.e().dim(in.inputs, spec.time_major ? 0 : 1) : 1;
-  const Type state = spec.StateType(c.e().dim(in.states[0], 0));
+  const int64_t steps = spec.return_sequences ? c.emit().dim(in.inputs, spec.time_major ? 0 : 1) : 1;
+  const Type state = spec.StateType(c.emit().dim(in.states[0], 0));
   Type outputs = state;
   outputs.shape.dims().insert(outputs.shape.dims().begin() + (spec.time_major ? 0 : 1), steps);
   std::vector<Type> results = {state, std::move(outputs)};
   results.insert(results.end(), StateCount(spec.kind), state);
-  const auto made = c.e().Node(Op::kStablehloComposite, CompositeName(spec.kind), operands, results,
-                               CompositeAttrs(c, spec, in.mask != kNoValue), body);
+  const auto made = c.emit().Node(Op::kStablehloComposite, CompositeName(spec.kind), operands, results,
+                                  CompositeAttrs(c, spec, in.mask != kNoValue), body);
   return {made[0], made[1], {made.begin() + 2, made.end()}};
 }
 

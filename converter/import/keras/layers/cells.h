@@ -15,7 +15,8 @@ struct RecurrentSpec {
   nlohmann::json activation, recurrent_activation;
   bool reset_after = false;       // GRU only
   bool return_sequences = false;  // false: `outputs` has one step
-  bool time_major = false, go_backwards = false;
+  bool time_major = false;
+  bool go_backwards = false;
   bool zero_output_for_mask = false;  // output of masked steps: zeros, else the previous step's
   Window window;                      // ConvLSTM only: of the input's convolution
   std::vector<Extent> space;          // ConvLSTM only: spatial sizes of a state
@@ -29,11 +30,14 @@ int64_t GateCount(CellKind);
 struct RecurrentOperands {
   ValueId inputs = kNoValue;  // [batch, time, space..., features], or time first
   std::vector<ValueId> states;
-  ValueId kernel = kNoValue, recurrent = kNoValue, bias = kNoValue;
+  ValueId kernel = kNoValue;
+  ValueId recurrent = kNoValue;
+  ValueId bias = kNoValue;
   ValueId mask = kNoValue;  // bool [batch, time], of a ConvLSTM also [batch, time, space...]
 };
 struct RecurrentResults {
-  ValueId last = kNoValue, outputs = kNoValue;
+  ValueId last = kNoValue;
+  ValueId outputs = kNoValue;
   std::vector<ValueId> states;
 };
 

@@ -6,13 +6,13 @@ namespace {
 
 // Moves the channels of a sequence [batch, time, ...] from dimension 2 to the end, or back.
 ValueId MoveChannels(LayerCall& c, ValueId v, bool back) {
-  const int rank = c.e().rank(v);
+  const int rank = c.emit().rank(v);
   if (!c.ChannelsFirst() || rank < 4) return v;
   std::vector<int64_t> perm = {0, 1};
   if (back) perm.push_back(rank - 1);
   for (int i = back ? 2 : 3; i < (back ? rank - 1 : rank); ++i) perm.push_back(i);
   if (!back) perm.push_back(2);
-  return c.e().Transpose(v, perm);
+  return c.emit().Transpose(v, perm);
 }
 
 // Size of a convolution's result; 0 or less if the window does not fit.
@@ -31,9 +31,9 @@ bool IsSoftmax(const nlohmann::json& activation) {
 ConvLstmForm::ConvLstmForm(LayerCall& call, RecurrentSpec spec, ValueId inputs, ValueId mask)
     : call_(call), spec_(std::move(spec)), inputs_(inputs) {
   LayerCall& c = call_;
-  if (c.keras() == 1) c.e().Refuse("a ConvLSTM of Keras 1; load and save the model with Keras 2");
+  if (c.keras() == 1) c.emit().Refuse("a ConvLSTM of Keras 1; load and save the model with Keras 2");
   if (c.ChannelsFirst() && (IsSoftmax(spec_.activation) || IsSoftmax(spec_.recurrent_activation)))
-    c.e().Refuse("softmax over the last of the dimensions of channels_first");
+    c.emit().Refuse("softmax over the last of the dimensions of channels_first");
   Window& w = spec_.window;
   w.space = SpatialRank(c.layer().class_name);
   const auto n = static_cast<size_t>(w.space);
@@ -41,14 +41,14 @@ ConvLstmForm::ConvLstmForm(LayerCall& call, RecurrentSpec spec, ValueId inputs, 
   w.strides = c.Sizes("strides", n);
   w.dilations = c.Has("dilation_rate") ? c.Sizes("dilation_rate", n) : std::vector<int64_t>(n, 1);
   w.padding = Padding(c);
-  if (c.e().rank(inputs) != w.space + 3) return;  // reported by the caller
+  if (c.emit().rank(inputs) != w.space + 3) return;  // reported by the caller
   inputs_ = MoveChannels(c, inputs, false);
   ReadSpace();
   CheckMask(mask);
 }
 
 void ConvLstmForm::ReadSpace() {
-  Emitter& e = call_.e();
+  Emitter& e = call_.emit();
   const Window& w = spec_.window;
   for (size_t i = 0; i < w.kernel.size() && e.ok(); ++i) {
     const Extent in = e.size(inputs_, static_cast<int>(i) + 2);
@@ -64,7 +64,7 @@ void ConvLstmForm::ReadSpace() {
 
 // A mask of elements must fit the state, which it keeps element by element.
 void ConvLstmForm::CheckMask(ValueId mask) const {
-  Emitter& e = call_.e();
+  Emitter& e = call_.emit();
   if (mask == kNoValue || e.rank(mask) == 2 || !e.ok()) return;
   bool fits = e.rank(mask) == spec_.window.space + 2 && !call_.ChannelsFirst();
   for (size_t i = 0; fits && i < spec_.space.size(); ++i) {
@@ -83,9 +83,9 @@ RecurrentResults ConvLstmForm::Back(RecurrentResults results) const {
 
 void ReadConvLstmWeights(LayerCall& c, const RecurrentSpec& spec, RecurrentOperands& to) {
   const int64_t columns = 4 * spec.units;
-  to.kernel = c.Weight("kernel", spec.window.KernelShape(c.e().dim(to.inputs, -1), columns));
+  to.kernel = c.Weight("kernel", spec.window.KernelShape(c.emit().dim(to.inputs, -1), columns));
   to.recurrent = c.Weight("recurrent_kernel", spec.window.KernelShape(spec.units, columns));
-  if (!c.e().ok()) return;
+  if (!c.emit().ok()) return;
   if (c.Bool("use_bias", true)) {
     to.bias = c.Weight("bias", {columns});
   } else {

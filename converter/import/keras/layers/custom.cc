@@ -67,11 +67,11 @@ std::vector<Flow> InputsOf(LayerCall& c) {
   }
   for (const char* ignored : {"training", "mask"}) c.Keyword(ignored);
   if (plain || !c.UnreadKeyword().empty())
-    c.e().Refuse("it is called with the argument " + (plain ? "behind its inputs" : c.UnreadKeyword()) +
-                 ", which the importer of " + c.layer().custom->plugin + " does not describe");
+    c.emit().Refuse("it is called with the argument " + (plain ? "behind its inputs" : c.UnreadKeyword()) +
+                    ", which the importer of " + c.layer().custom->plugin + " does not describe");
   else if (flows.size() != names.size())
-    c.e().Reject("it is called with " + std::to_string(flows.size()) + " tensors, but the importer of " +
-                 c.layer().custom->plugin + " has " + std::to_string(names.size()) + " inputs");
+    c.emit().Reject("it is called with " + std::to_string(flows.size()) + " tensors, but the importer of " +
+                    c.layer().custom->plugin + " has " + std::to_string(names.size()) + " inputs");
   return flows;
 }
 
@@ -165,7 +165,7 @@ ValueNames OperandNames(const CustomLayer& custom) {
 }
 
 std::vector<Flow> InlineOps(LayerCall& c, const std::vector<Flow>& operands) {
-  ImportedBody body(c, c.e());
+  ImportedBody body(c, c.emit());
   const ValueNames names = OperandNames(*c.layer().custom);
   for (size_t i = 0; i < names.size(); ++i) body.Define(names[i], operands[i]);
   return body.Build();
@@ -182,7 +182,7 @@ std::vector<Flow> AsComposite(LayerCall& c, const std::vector<Flow>& operands) {
   std::vector<ValueId> values;
   for (size_t i = 0; i < names.size(); ++i) {
     values.push_back(operands[i].value);
-    body.Define(names[i], {function.AddInput(c.e().type(operands[i].value), names[i])});
+    body.Define(names[i], {function.AddInput(c.emit().type(operands[i].value), names[i])});
   }
   std::vector<Type> types;
   for (const Flow& result : body.Build()) {
@@ -190,8 +190,8 @@ std::vector<Flow> AsComposite(LayerCall& c, const std::vector<Flow>& operands) {
     types.push_back(emit.type(result.value));
   }
   std::vector<Flow> out;
-  for (const ValueId v : c.e().Node(Op::kStablehloComposite, name, std::move(values), std::move(types),
-                                    CompositeAttrs(custom.config), function.name))
+  for (const ValueId v : c.emit().Node(Op::kStablehloComposite, name, std::move(values), std::move(types),
+                                       CompositeAttrs(custom.config), function.name))
     out.push_back({v});
   return out;
 }
@@ -205,7 +205,7 @@ std::unique_ptr<Module> Bodyless(LayerCall& c, const std::vector<Flow>& operands
   Function& f = module->Add("layer");
   std::vector<ValueId> own;
   for (const Flow& operand : operands) {
-    const Value& value = c.e().function().value(operand.value);
+    const Value& value = c.emit().function().value(operand.value);
     own.push_back(value.is_const() ? f.AddConst(value.type, value.data, value.name) : f.AddInput(value.type));
     if (!value.is_const()) passed.push_back(operand.value);
   }
@@ -226,21 +226,27 @@ std::vector<Flow> ThroughRule(LayerCall& c, const std::vector<Flow>& operands) {
   const auto module = Bodyless(c, operands, passed);
   const std::string name = c.layer().custom->entry["composite"];
   const auto sites = Fuse(*module, c.state().registry, {.kernels_elsewhere = true, .for_file = true});
-  if (!sites) return c.e().Fail(sites.error()), std::vector<Flow>();
-  if (!sites->front().fused)
-    return c.e().Refuse("no rule builds it: composite " + name + ": " + sites->front().why),
-           std::vector<Flow>();
+  if (!sites) {
+    c.emit().Fail(sites.error());
+    return {};
+  }
+  if (!sites->front().fused) {
+    c.emit().Refuse("no rule builds it: composite " + name + ": " + sites->front().why);
+    return {};
+  }
   const Function& f = *module->functions[0];
   std::vector<Type> types;
   for (const ValueId v : f.outputs) {
-    if (!Uses(f).producer(v))
-      return c.e().Refuse("the rule for " + name + " returns an operand or a constant"), std::vector<Flow>();
+    if (!Uses(f).producer(v)) {
+      c.emit().Refuse("the rule for " + name + " returns an operand or a constant");
+      return {};
+    }
     types.push_back(f.value(v).type);
   }
   std::vector<Flow> out;
-  for (const ValueId v : c.e().Node(Op::kStablehloComposite, name, passed, std::move(types), {}))
+  for (const ValueId v : c.emit().Node(Op::kStablehloComposite, name, passed, std::move(types), {}))
     out.push_back({v});
-  InlineAt(c.e().function(), c.e().function().nodes.size() - 1, f);
+  InlineAt(c.emit().function(), c.emit().function().nodes.size() - 1, f);
   return out;
 }
 
@@ -249,16 +255,16 @@ std::vector<Flow> ThroughRule(LayerCall& c, const std::vector<Flow>& operands) {
 void BuildCustom(LayerCall& c) {
   const CustomLayer& custom = *c.layer().custom;
   std::vector<Flow> operands = InputsOf(c);
-  if (!c.e().ok()) return;
+  if (!c.emit().ok()) return;
   const auto mask = std::ranges::find_if(operands, [](const Flow& flow) { return flow.mask != kNoValue; });
   const bool masked = mask != operands.end();
   if (masked && !custom.entry.contains("mask"))
-    return c.e().Refuse("an input of it has a mask, and the importer of " + custom.plugin +
-                        " does not state what becomes of it; set \"mask\" to \"pass\" or \"stop\" there");
+    return c.emit().Refuse("an input of it has a mask, and the importer of " + custom.plugin +
+                           " does not state what becomes of it; set \"mask\" to \"pass\" or \"stop\" there");
   const ValueId passed = masked && custom.entry["mask"] == "pass" ? mask->mask : kNoValue;
   for (size_t i = 0; i < custom.weights.size(); ++i)
     operands.push_back({c.Weight(custom.weights[i].name, custom.shapes[i])});
-  if (!c.e().ok()) return;
+  if (!c.emit().ok()) return;
   // The operands of a composite have no masks.
   const bool composite = custom.entry.contains("composite") && !(masked && custom.entry.contains("layers"));
   const auto results = !custom.entry.contains("ops") ? ThroughRule(c, operands)

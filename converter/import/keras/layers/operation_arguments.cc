@@ -24,7 +24,7 @@ json Plain(LayerCall& c, const Given& given) {
   if (const auto* list = std::get_if<std::vector<Given>>(&given.value)) {
     for (const Given& item : *list) out.push_back(Plain(c, item));
   } else {
-    c.e().Refuse("an argument that depends on the input");
+    c.emit().Refuse("an argument that depends on the input");
   }
   return out;
 }
@@ -41,7 +41,7 @@ json Unpacked(const json& from) {
 }
 
 void RefuseArgument(LayerCall& c, Names names, const json& plain) {
-  c.e().Refuse(std::string("its ") + *names.begin() + " " + plain.dump().substr(0, 80));
+  c.emit().Refuse(std::string("its ") + *names.begin() + " " + plain.dump().substr(0, 80));
 }
 
 }  // namespace
@@ -71,7 +71,7 @@ int64_t IntArgument(LayerCall& c, size_t position, Names names, int64_t otherwis
   const auto numbers = IntsArgument(c, position, names);
   if (!numbers) return otherwise;
   if (numbers->size() == 1) return numbers->front();
-  c.e().Refuse(std::string("its ") + *names.begin() + " is not one number");
+  c.emit().Refuse(std::string("its ") + *names.begin() + " is not one number");
   return otherwise;
 }
 
@@ -100,7 +100,7 @@ std::string TextArgument(LayerCall& c, size_t position, Names names, std::string
 ValueId TensorArgument(LayerCall& c, size_t position, Names names) {
   const Given* given = FindArgument(c, position, names);
   const auto* flow = given ? std::get_if<Flow>(&given->value) : nullptr;
-  if (!flow) c.e().Refuse("its argument is not a tensor");
+  if (!flow) c.emit().Refuse("its argument is not a tensor");
   return flow ? flow->value : kNoValue;
 }
 
@@ -110,16 +110,16 @@ ValueId SizesArgument(LayerCall& c, size_t position, Names names, std::vector<in
   const auto* flow = given ? std::get_if<Flow>(&given->value) : nullptr;
   const auto is_flow = [](const Given& item) { return std::holds_alternative<Flow>(item.value); };
   if (flow) {
-    const int64_t count = c.e().rank(flow->value) == 1 ? c.e().dim(flow->value, 0) : -1;
-    if (c.e().ok() && (count < 0 || count > 8)) c.e().Refuse("sizes of unknown number");
-    if (c.e().ok()) known.assign(static_cast<size_t>(count), Shape::kUnknown);
-    return c.e().Cast(flow->value, DType::kI32);
+    const int64_t count = c.emit().rank(flow->value) == 1 ? c.emit().dim(flow->value, 0) : -1;
+    if (c.emit().ok() && (count < 0 || count > 8)) c.emit().Refuse("sizes of unknown number");
+    if (c.emit().ok()) known.assign(static_cast<size_t>(count), Shape::kUnknown);
+    return c.emit().Cast(flow->value, DType::kI32);
   }
   if (!list || std::ranges::none_of(*list, is_flow)) {
     const auto numbers = IntsArgument(c, position, names);
     if (!numbers) return kNoValue;
     known = *numbers;
-    return c.e().I32s(known);
+    return c.emit().I32s(known);
   }
   std::vector<ValueId> sizes;
   for (const Given& item : *list) {
@@ -127,7 +127,7 @@ ValueId SizesArgument(LayerCall& c, size_t position, Names names, std::vector<in
     known.push_back(plain && plain->is_number_integer() ? plain->get<int64_t>() : Shape::kUnknown);
     sizes.push_back(Operand(c, &item, DType::kI32));
   }
-  return c.e().Op("Pack", sizes);
+  return c.emit().Op("Pack", sizes);
 }
 
 std::vector<int64_t> AxesOf(LayerCall& c, const std::vector<int64_t>& axes, int rank) {
@@ -135,7 +135,7 @@ std::vector<int64_t> AxesOf(LayerCall& c, const std::vector<int64_t>& axes, int 
   for (const int64_t axis : axes) {
     out.push_back(axis < 0 ? axis + rank : axis);
     if (out.back() >= 0 && out.back() < rank) continue;
-    if (c.e().ok()) c.e().Reject("its axis " + std::to_string(axis) + " does not exist");
+    if (c.emit().ok()) c.emit().Reject("its axis " + std::to_string(axis) + " does not exist");
     out.back() = 0;
   }
   return out;
@@ -148,7 +148,7 @@ constexpr size_t kMaxNumbers = 1 << 20;
 
 DType DTypeOf(const Given* given, LayerCall& c) {
   const auto* flow = given ? std::get_if<Flow>(&given->value) : nullptr;
-  return flow ? c.e().dtype(flow->value) : DType::kNone;
+  return flow ? c.emit().dtype(flow->value) : DType::kNone;
 }
 
 bool HasFraction(const json& plain) {
@@ -201,7 +201,8 @@ bool HasNumber(const json& plain) {
 }  // namespace
 
 DType CommonType(LayerCall& c, const Given* a, const Given* b, std::string_view op) {
-  const DType x = DTypeOf(a, c), y = DTypeOf(b, c);
+  const DType x = DTypeOf(a, c);
+  const DType y = DTypeOf(b, c);
   if (op == "RealDiv" || HasFraction(a) || HasFraction(b) || x == DType::kF32 || y == DType::kF32)
     return DType::kF32;
   if (c.keras() < 3) return x == DType::kNone ? y : x;
@@ -213,7 +214,7 @@ ValueId Numbers(LayerCall& c, const json& plain, DType type) {
   std::vector<int64_t> dims;
   std::vector<double> numbers;
   if (!Collect(plain, 0, dims, numbers)) {
-    c.e().Refuse("an operand that is neither a tensor nor a number");
+    c.emit().Refuse("an operand that is neither a tensor nor a number");
     return kNoValue;
   }
   const bool whole = type == DType::kNone ? !HasFraction(plain) : type == DType::kI32 || type == DType::kI64;
@@ -223,19 +224,19 @@ ValueId Numbers(LayerCall& c, const json& plain, DType type) {
   const Tensor tensor = whole ? Tensor{{DType::kI32, Shape(dims)}, Buffer::Of<int32_t>(integers)}
                               : Tensor{{DType::kF32, Shape(dims)},
                                        Buffer::Of<float>(std::vector<float>(numbers.begin(), numbers.end()))};
-  const ValueId made = c.e().Const(tensor);
-  return type == DType::kNone ? made : c.e().Cast(made, type);
+  const ValueId made = c.emit().Const(tensor);
+  return type == DType::kNone ? made : c.emit().Cast(made, type);
 }
 
 ValueId Operand(LayerCall& c, const Given* given, DType type) {
   if (given) {
-    if (const auto* flow = std::get_if<Flow>(&given->value)) return c.e().Cast(flow->value, type);
+    if (const auto* flow = std::get_if<Flow>(&given->value)) return c.emit().Cast(flow->value, type);
     const json plain = PlainLists(*given);
     const bool direct = type == DType::kF32 || type == DType::kI32 || type == DType::kNone;
-    if (plain.is_number() && direct) return c.e().Scalar(type, plain.get<double>());
+    if (plain.is_number() && direct) return c.emit().Scalar(type, plain.get<double>());
     if (plain.is_array() || plain.is_number() || plain.is_boolean()) return Numbers(c, plain, type);
   }
-  c.e().Refuse("an operand that is neither a tensor nor a number");
+  c.emit().Refuse("an operand that is neither a tensor nor a number");
   return kNoValue;
 }
 

@@ -14,7 +14,7 @@ namespace {
 std::vector<ValueId> Parts(LayerCall& c) {
   std::vector<ValueId> parts;
   for (const Flow& input : c.inputs()) parts.push_back(input.value);
-  if (parts.empty()) c.e().Refuse("an unknown list of tensors to join");
+  if (parts.empty()) c.emit().Refuse("an unknown list of tensors to join");
   return parts;
 }
 
@@ -29,36 +29,39 @@ int64_t AxisOf(LayerCall& c, size_t position, int64_t otherwise, int rank) {
 
 void Concat(LayerCall& c, std::string_view) {
   std::vector<ValueId> parts = Parts(c);
-  if (!c.e().ok()) return;
-  const int64_t axis = AxisOf(c, 1, 0, c.e().rank(parts[0]));
-  c.AddOutput(c.e().Concat(std::move(parts), static_cast<int>(axis)));
+  if (!c.emit().ok()) return;
+  const int64_t axis = AxisOf(c, 1, 0, c.emit().rank(parts[0]));
+  c.AddOutput(c.emit().Concat(std::move(parts), static_cast<int>(axis)));
 }
 
 // hstack and vstack: vectors have one axis, and vstack treats them as rows.
 void Pile(LayerCall& c, std::string_view name) {
   std::vector<ValueId> parts = Parts(c);
-  if (!c.e().ok()) return;
-  const bool vectors = c.e().rank(parts[0]) == 1, across = name == "hstack";
+  if (!c.emit().ok()) return;
+  const bool vectors = c.emit().rank(parts[0]) == 1;
+  const bool across = name == "hstack";
   if (vectors && !across)
-    for (ValueId& part : parts) part = c.e().Op("ExpandDims", {part, c.e().I32(0)});
-  c.AddOutput(c.e().Concat(std::move(parts), across && !vectors ? 1 : 0));
+    for (ValueId& part : parts) part = c.emit().Op("ExpandDims", {part, c.emit().I32(0)});
+  c.AddOutput(c.emit().Concat(std::move(parts), across && !vectors ? 1 : 0));
 }
 
 void Stack(LayerCall& c, std::string_view) {
   const std::vector<ValueId> parts = Parts(c);
-  if (!c.e().ok()) return;
-  const int64_t axis = AxisOf(c, 1, 0, c.e().rank(parts[0]) + 1);
-  c.AddOutput(c.e().Op("Pack", parts, MakeAttrs("axis", axis)));
+  if (!c.emit().ok()) return;
+  const int64_t axis = AxisOf(c, 1, 0, c.emit().rank(parts[0]) + 1);
+  c.AddOutput(c.emit().Op("Pack", parts, MakeAttrs("axis", axis)));
 }
 
 void Unstack(LayerCall& c, std::string_view) {
   const ValueId x = c.in();
   c.Keyword("num");  // follows from the size
-  const int64_t axis = AxisOf(c, 2, 0, c.e().rank(x)), count = c.e().dim(x, static_cast<int>(axis));
-  if (c.e().ok() && (count < 1 || count > (1 << 12)))
-    c.e().Refuse("an input " + ToString(c.e().type(x)) + ", which must have a moderate number of parts");
-  if (!c.e().ok()) return;
-  for (const ValueId v : c.e().Ops("Unpack", {x}, MakeAttrs("axis", axis), static_cast<size_t>(count)))
+  const int64_t axis = AxisOf(c, 2, 0, c.emit().rank(x));
+  const int64_t count = c.emit().dim(x, static_cast<int>(axis));
+  if (c.emit().ok() && (count < 1 || count > (1 << 12)))
+    c.emit().Refuse("an input " + ToString(c.emit().type(x)) +
+                    ", which must have a moderate number of parts");
+  if (!c.emit().ok()) return;
+  for (const ValueId v : c.emit().Ops("Unpack", {x}, MakeAttrs("axis", axis), static_cast<size_t>(count)))
     c.AddOutput(v);
 }
 
@@ -66,22 +69,24 @@ void Unstack(LayerCall& c, std::string_view) {
 void Split(LayerCall& c, std::string_view) {
   const ValueId x = c.in();
   const json said = PlainArgument(c, 1, {"num_or_size_splits", "indices_or_sections"});
-  const int64_t axis = AxisOf(c, 2, 0, c.e().rank(x)), size = c.e().dim(x, static_cast<int>(axis));
+  const int64_t axis = AxisOf(c, 2, 0, c.emit().rank(x));
+  const int64_t size = c.emit().dim(x, static_cast<int>(axis));
   auto sizes = IntsArgument(c, 1, {"num_or_size_splits", "indices_or_sections"});
-  if (!c.e().ok()) return;
-  if (!sizes || sizes->size() > (1 << 12)) return c.e().Refuse("an unknown number of parts");
+  if (!c.emit().ok()) return;
+  if (!sizes || sizes->size() > (1 << 12)) return c.emit().Refuse("an unknown number of parts");
   if (said.is_number_integer()) {
     const int64_t n = sizes->front();
     if (n < 1 || n > (1 << 12) || (size >= 0 && size % n != 0))
-      return c.e().Reject("its input " + ToString(c.e().type(x)) + " has no " + std::to_string(n) +
-                          " equal parts");
+      return c.emit().Reject("its input " + ToString(c.emit().type(x)) + " has no " + std::to_string(n) +
+                             " equal parts");
     for (const ValueId v :
-         c.e().Ops("Split", {c.e().I32(axis), x}, MakeAttrs("num_split", n), static_cast<size_t>(n)))
+         c.emit().Ops("Split", {c.emit().I32(axis), x}, MakeAttrs("num_split", n), static_cast<size_t>(n)))
       c.AddOutput(v);
     return;
   }
   if (c.keras() >= 3) {
-    if (size < 0) return c.e().Refuse("an input " + ToString(c.e().type(x)) + ", whose size must be known");
+    if (size < 0)
+      return c.emit().Refuse("an input " + ToString(c.emit().type(x)) + ", whose size must be known");
     int64_t begin = 0;
     sizes->push_back(size);
     for (int64_t& at : *sizes) {
@@ -90,7 +95,8 @@ void Split(LayerCall& c, std::string_view) {
       begin = end;
     }
   }
-  const auto parts = c.e().Ops("SplitV", {x, c.e().I32s(*sizes), c.e().I32(axis)}, {}, sizes->size());
+  const auto parts =
+      c.emit().Ops("SplitV", {x, c.emit().I32s(*sizes), c.emit().I32(axis)}, {}, sizes->size());
   for (const ValueId v : parts) c.AddOutput(v);
 }
 
@@ -98,21 +104,21 @@ void Tile(LayerCall& c, std::string_view) {
   std::vector<int64_t> known;
   ValueId x = c.in();
   const ValueId times = SizesArgument(c, 1, {"multiples", "repeats"}, known);
-  if (times == kNoValue) return c.e().Refuse("no repeat counts");
-  if (c.e().ok() && static_cast<int>(known.size()) != c.e().rank(x))
-    return c.e().Refuse("repeat counts other than one per dimension");
-  c.AddOutput(c.e().Op("Tile", {x, times}));
+  if (times == kNoValue) return c.emit().Refuse("no repeat counts");
+  if (c.emit().ok() && static_cast<int>(known.size()) != c.emit().rank(x))
+    return c.emit().Refuse("repeat counts other than one per dimension");
+  c.AddOutput(c.emit().Op("Tile", {x, times}));
 }
 
 void RepeatEach(LayerCall& c, std::string_view) {
   const ValueId x = c.in();
   const int64_t times = IntArgument(c, 1, {"repeats"}, 0);
   const auto axis = IntsArgument(c, 2, {"axis"});
-  if (c.e().ok() && (!axis || axis->size() != 1 || times < 1 || times > INT32_MAX))
-    c.e().Refuse("repeats other than one number along one axis");
-  if (!c.e().ok()) return;
-  const int64_t at = AxesOf(c, *axis, c.e().rank(x))[0];
-  if (c.e().ok()) c.AddOutput(Repeat(c, x, static_cast<int>(at), times));
+  if (c.emit().ok() && (!axis || axis->size() != 1 || times < 1 || times > INT32_MAX))
+    c.emit().Refuse("repeats other than one number along one axis");
+  if (!c.emit().ok()) return;
+  const int64_t at = AxesOf(c, *axis, c.emit().rank(x))[0];
+  if (c.emit().ok()) c.AddOutput(Repeat(c, x, static_cast<int>(at), times));
 }
 
 namespace {
@@ -132,7 +138,8 @@ std::vector<int32_t> PadAmounts(LayerCall& c, int rank) {
     for (const json& pair : said)
       if (pair.is_array() && pair.size() == 2 && amount(pair[0]) && amount(pair[1]))
         out.insert(out.end(), {pair[0].get<int32_t>(), pair[1].get<int32_t>()});
-  if (out.size() != static_cast<size_t>(rank) * 2) c.e().Refuse("its paddings " + said.dump().substr(0, 80));
+  if (out.size() != static_cast<size_t>(rank) * 2)
+    c.emit().Refuse("its paddings " + said.dump().substr(0, 80));
   return out;
 }
 
@@ -140,34 +147,35 @@ std::vector<int32_t> PadAmounts(LayerCall& c, int rank) {
 
 void PadWith(LayerCall& c, std::string_view) {
   const ValueId x = c.in();
-  const int rank = c.e().rank(x);
+  const int rank = c.emit().rank(x);
   std::vector<int32_t> amounts = PadAmounts(c, rank);
   std::string mode = TextArgument(c, 2, {"mode"}, "CONSTANT");
   std::ranges::transform(mode, mode.begin(),
                          [](unsigned char l) { return static_cast<char>(std::toupper(l)); });
   const double value = NumberArgument(c, 3, {"constant_values"}, 0);
-  if (!c.e().ok()) return;
-  const ValueId table = c.e().Const({{DType::kI32, {rank, 2}}, Buffer::Of<int32_t>(amounts)});
+  if (!c.emit().ok()) return;
+  const ValueId table = c.emit().Const({{DType::kI32, {rank, 2}}, Buffer::Of<int32_t>(amounts)});
   if (mode == "REFLECT" || mode == "SYMMETRIC")
-    return c.AddOutput(c.e().Op("MirrorPad", {x, table}, MakeAttrs("mode", mode)));
-  if (mode != "CONSTANT") return c.e().Refuse("its mode " + mode);
-  c.AddOutput(value == 0 ? c.e().Op("Pad", {x, table})
-                         : c.e().Op("PadV2", {x, table, c.e().Scalar(c.e().dtype(x), value)}));
+    return c.AddOutput(c.emit().Op("MirrorPad", {x, table}, MakeAttrs("mode", mode)));
+  if (mode != "CONSTANT") return c.emit().Refuse("its mode " + mode);
+  c.AddOutput(value == 0 ? c.emit().Op("Pad", {x, table})
+                         : c.emit().Op("PadV2", {x, table, c.emit().Scalar(c.emit().dtype(x), value)}));
 }
 
 void Reverse(LayerCall& c, std::string_view) {
   const ValueId x = c.in();
-  const int rank = c.e().rank(x);
+  const int rank = c.emit().rank(x);
   std::vector<int64_t> axes = IntsArgument(c, 1, {"axis"}).value_or(std::vector<int64_t>{});
   if (axes.empty())
     for (int i = 0; i < rank; ++i) axes.push_back(i);
-  c.AddOutput(c.e().Op("ReverseV2", {x, c.e().I32s(AxesOf(c, axes, rank))}));
+  c.AddOutput(c.emit().Op("ReverseV2", {x, c.emit().I32s(AxesOf(c, axes, rank))}));
 }
 
 void Roll(LayerCall& c, std::string_view) {
-  const auto shift = IntsArgument(c, 1, {"shift"}), axis = IntsArgument(c, 2, {"axis"});
-  if (!shift || !axis) return c.e().Refuse("no shift along an axis");
-  c.AddOutput(c.e().Op("Roll", {c.in(), c.e().I32s(*shift), c.e().I32s(*axis)}));
+  const auto shift = IntsArgument(c, 1, {"shift"});
+  const auto axis = IntsArgument(c, 2, {"axis"});
+  if (!shift || !axis) return c.emit().Refuse("no shift along an axis");
+  c.AddOutput(c.emit().Op("Roll", {c.in(), c.emit().I32s(*shift), c.emit().I32s(*axis)}));
 }
 
 void Gather(LayerCall& c, std::string_view) {
@@ -175,46 +183,49 @@ void Gather(LayerCall& c, std::string_view) {
   const Given* indices = FindArgument(c, 1, {"indices"});
   const int64_t batch = IntArgument(c, 4, {"batch_dims"}, 0);
   const auto axes = IntsArgument(c, c.keras() >= 3 ? 2 : 3, {"axis"});
-  if (!axes && c.keras() >= 3) return c.e().Refuse("no axis");
-  if (axes && axes->size() != 1) return c.e().Refuse("several axes");
+  if (!axes && c.keras() >= 3) return c.emit().Refuse("no axis");
+  if (axes && axes->size() != 1) return c.emit().Refuse("several axes");
   const auto* flow = indices ? std::get_if<Flow>(&indices->value) : nullptr;
-  const bool narrow = !flow || c.e().dtype(flow->value) != DType::kI64;
+  const bool narrow = !flow || c.emit().dtype(flow->value) != DType::kI64;
   const DType type = narrow ? DType::kI32 : DType::kI64;
   ValueId at = Operand(c, indices, type);
-  const int64_t axis = AxesOf(c, axes.value_or(std::vector<int64_t>{batch}), c.e().rank(x))[0];
-  if (!c.e().ok()) return;
+  const int64_t axis = AxesOf(c, axes.value_or(std::vector<int64_t>{batch}), c.emit().rank(x))[0];
+  if (!c.emit().ok()) return;
   // Keras 3 counts negative indices from the end.
   if (c.keras() >= 3) {
-    const ValueId size = c.e().Cast(c.e().SizeValue(c.e().size(x, static_cast<int>(axis))), type);
-    const ValueId below = c.e().Op("Less", {at, c.e().Scalar(type, 0)});
-    at = c.e().Op("SelectV2", {below, c.e().Op("AddV2", {at, size}), at});
+    const ValueId size = c.emit().Cast(c.emit().SizeValue(c.emit().size(x, static_cast<int>(axis))), type);
+    const ValueId below = c.emit().Op("Less", {at, c.emit().Scalar(type, 0)});
+    at = c.emit().Op("SelectV2", {below, c.emit().Op("AddV2", {at, size}), at});
   }
-  c.AddOutput(c.e().Op("GatherV2", {x, at, c.e().I32(axis)}, MakeAttrs("batch_dims", batch)));
+  c.AddOutput(c.emit().Op("GatherV2", {x, at, c.emit().I32(axis)}, MakeAttrs("batch_dims", batch)));
 }
 
 void GatherNd(LayerCall& c, std::string_view op) {
   const ValueId x = TensorArgument(c, 0, {"params"});
   const ValueId at = Operand(c, FindArgument(c, 1, {"indices"}), DType::kI32);
-  if (IntArgument(c, 2, {"batch_dims"}, 0) != 0) return c.e().Refuse("batch_dims");
-  c.AddOutput(c.e().Op(op, {x, at}));
+  if (IntArgument(c, 2, {"batch_dims"}, 0) != 0) return c.emit().Refuse("batch_dims");
+  c.AddOutput(c.emit().Op(op, {x, at}));
 }
 
 // Only along the last axis, as attention and sorting use it; -1 is the last axis.
 void TakeAlong(LayerCall& c, std::string_view) {
   const ValueId x = TensorArgument(c, 0, {"x"});
   const auto axes = IntsArgument(c, 2, {"axis"});
-  const int rank = c.e().rank(x);
+  const int rank = c.emit().rank(x);
   ValueId at = Operand(c, FindArgument(c, 1, {"indices"}), DType::kI32);
-  if (!c.e().ok()) return;
+  if (!c.emit().ok()) return;
   if (!axes || axes->size() != 1 || AxesOf(c, *axes, rank)[0] != rank - 1)
-    return c.e().Refuse("an axis other than the last");
+    return c.emit().Refuse("an axis other than the last");
   for (int i = 0; i + 1 < rank; ++i)
-    if (c.e().rank(at) != rank || c.e().dim(at, i) < 0 || c.e().dim(at, i) != c.e().dim(x, i))
-      return c.e().Refuse("indices " + ToString(c.e().type(at)) + " into " + ToString(c.e().type(x)) +
-                          ", whose dimensions before the last must be known and equal");
-  const ValueId below = c.e().Op("Less", {at, c.e().I32(0)});
-  at = c.e().Op("SelectV2", {below, c.e().Op("AddV2", {at, c.e().SizeValue(c.e().size(x, -1))}), at});
-  c.AddOutput(c.e().Op("GatherV2", {x, at, c.e().I32(rank - 1)}, MakeAttrs("batch_dims", int64_t{rank - 1})));
+    if (c.emit().rank(at) != rank || c.emit().dim(at, i) < 0 || c.emit().dim(at, i) != c.emit().dim(x, i))
+      return c.emit().Refuse("indices " + ToString(c.emit().type(at)) + " into " +
+                             ToString(c.emit().type(x)) +
+                             ", whose dimensions before the last must be known and equal");
+  const ValueId below = c.emit().Op("Less", {at, c.emit().I32(0)});
+  at = c.emit().Op("SelectV2",
+                   {below, c.emit().Op("AddV2", {at, c.emit().SizeValue(c.emit().size(x, -1))}), at});
+  c.AddOutput(
+      c.emit().Op("GatherV2", {x, at, c.emit().I32(rank - 1)}, MakeAttrs("batch_dims", int64_t{rank - 1})));
 }
 
 void CutOut(LayerCall& c, std::string_view op) {
@@ -222,45 +233,46 @@ void CutOut(LayerCall& c, std::string_view op) {
   const ValueId x = TensorArgument(c, 0, {"input_", "inputs"});
   const ValueId begin = SizesArgument(c, 1, {"begin", "start_indices"}, known);
   const ValueId size = SizesArgument(c, 2, {"size", "shape"}, known);
-  if (begin == kNoValue || size == kNoValue) return c.e().Refuse("no start and size of the slice");
-  c.AddOutput(c.e().Op(op, {x, begin, size}));
+  if (begin == kNoValue || size == kNoValue) return c.emit().Refuse("no start and size of the slice");
+  c.AddOutput(c.emit().Op(op, {x, begin, size}));
 }
 
 void OneHot(LayerCall& c, std::string_view) {
   const int64_t depth = IntArgument(c, 1, {"depth", "num_classes"}, 0);
-  const double on = NumberArgument(c, 2, {"on_value"}, 1), off = NumberArgument(c, 3, {"off_value"}, 0);
+  const double on = NumberArgument(c, 2, {"on_value"}, 1);
+  const double off = NumberArgument(c, 3, {"off_value"}, 0);
   const int64_t axis = IntArgument(c, 4, {"axis"}, -1);
   const json type = PlainArgument(c, kNoPosition, {"dtype"});
   const bool whole = type == "int32" || type == "int64" || type == "bool";
-  if (!type.is_null() && !whole && type != "float32") return c.e().Refuse("its dtype " + type.dump());
-  if (FlagArgument(c, 5, {"sparse"})) return c.e().Refuse("a sparse result");
-  if (depth < 1) return c.e().Refuse("an unknown number of classes");
-  const ValueId x = c.e().dtype(c.in()) == DType::kF32 ? c.e().Cast(c.in(), DType::kI32) : c.in();
-  const ValueId hot =
-      c.e().Op("OneHot", {x, c.e().I32(depth), c.e().F32(on), c.e().F32(off)}, MakeAttrs("axis", axis));
+  if (!type.is_null() && !whole && type != "float32") return c.emit().Refuse("its dtype " + type.dump());
+  if (FlagArgument(c, 5, {"sparse"})) return c.emit().Refuse("a sparse result");
+  if (depth < 1) return c.emit().Refuse("an unknown number of classes");
+  const ValueId x = c.emit().dtype(c.in()) == DType::kF32 ? c.emit().Cast(c.in(), DType::kI32) : c.in();
+  const ValueId hot = c.emit().Op("OneHot", {x, c.emit().I32(depth), c.emit().F32(on), c.emit().F32(off)},
+                                  MakeAttrs("axis", axis));
   c.AddOutput(!whole            ? hot
-              : type == "int32" ? c.e().Cast(hot, DType::kI32)
-                                : c.e().Cast(hot, type == "bool" ? DType::kBool : DType::kI64));
+              : type == "int32" ? c.emit().Cast(hot, DType::kI32)
+                                : c.emit().Cast(hot, type == "bool" ? DType::kBool : DType::kI64));
 }
 
 void Blocks(LayerCall& c, std::string_view op) {
   const int64_t size = IntArgument(c, 1, {"block_size"}, 0);
   const std::string format = TextArgument(c, 2, {"data_format"}, "NHWC");
-  if (format != "NHWC") return c.e().Refuse("its data_format " + format);
-  c.AddOutput(c.e().Op(op, {c.in()}, MakeAttrs("block_size", size)));
+  if (format != "NHWC") return c.emit().Refuse("its data_format " + format);
+  c.AddOutput(c.emit().Op(op, {c.in()}, MakeAttrs("block_size", size)));
 }
 
 void Resize(LayerCall& c, std::string_view) {
   const auto size = IntsArgument(c, 1, {"size"});
-  const std::string how = TextArgument(c, 2, {"method", "interpolation"}, "bilinear"),
-                    format = TextArgument(c, 9, {"data_format"}, "channels_last");
+  const std::string how = TextArgument(c, 2, {"method", "interpolation"}, "bilinear");
+  const std::string format = TextArgument(c, 9, {"data_format"}, "channels_last");
   for (const char* flag :
        {"antialias", "preserve_aspect_ratio", "crop_to_aspect_ratio", "pad_to_aspect_ratio"})
-    if (FlagArgument(c, 9, {flag})) return c.e().Refuse(flag);
-  if (format != "channels_last") return c.e().Refuse("its data_format " + format);
-  if (!size || size->size() != 2) return c.e().Refuse("a size that is not two numbers");
-  const ValueId x = how == "nearest" ? c.in() : c.e().Cast(c.in(), DType::kF32);
-  c.AddOutput(Interpolated(c, x, {c.e().I32(size->at(0)), c.e().I32(size->at(1))}, how));
+    if (FlagArgument(c, 9, {flag})) return c.emit().Refuse(flag);
+  if (format != "channels_last") return c.emit().Refuse("its data_format " + format);
+  if (!size || size->size() != 2) return c.emit().Refuse("a size that is not two numbers");
+  const ValueId x = how == "nearest" ? c.in() : c.emit().Cast(c.in(), DType::kF32);
+  c.AddOutput(Interpolated(c, x, {c.emit().I32(size->at(0)), c.emit().I32(size->at(1))}, how));
 }
 
 }  // namespace fusebox::keras

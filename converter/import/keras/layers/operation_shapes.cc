@@ -11,21 +11,23 @@ using nlohmann::json;
 void ExpandDims(LayerCall& c, std::string_view) {
   ValueId x = TensorArgument(c, 0, {"x", "input"});
   const auto axes = IntsArgument(c, 1, {"axis"});
-  if (!axes) return c.e().Refuse("an axis that is not a number");
-  for (const int64_t axis : *axes) x = c.e().Op("ExpandDims", {x, c.e().I32(axis)});
+  if (!axes) return c.emit().Refuse("an axis that is not a number");
+  for (const int64_t axis : *axes) x = c.emit().Op("ExpandDims", {x, c.emit().I32(axis)});
   c.AddOutput(x);
 }
 
 void Squeeze(LayerCall& c, std::string_view) {
   const auto axes = IntsArgument(c, 1, {"axis"}).value_or(std::vector<int64_t>{});
-  c.AddOutput(c.e().Op("Squeeze", {TensorArgument(c, 0, {"x", "input"})}, MakeAttrs("squeeze_dims", axes)));
+  c.AddOutput(
+      c.emit().Op("Squeeze", {TensorArgument(c, 0, {"x", "input"})}, MakeAttrs("squeeze_dims", axes)));
 }
 
 namespace {
 
 // Keeps the known dimensions of a computed shape.
 void SayShape(LayerCall& c, ValueId v, DType dtype, const std::vector<int64_t>& known) {
-  if (c.e().ok() && !c.e().type(v).shape.ranked()) c.e().function().value(v).type = {dtype, Shape(known)};
+  if (c.emit().ok() && !c.emit().type(v).shape.ranked())
+    c.emit().function().value(v).type = {dtype, Shape(known)};
 }
 
 }  // namespace
@@ -34,9 +36,9 @@ void Reshape(LayerCall& c, std::string_view) {
   const ValueId x = TensorArgument(c, 0, {"tensor", "x"});
   std::vector<int64_t> known;
   const ValueId shape = SizesArgument(c, 1, {"shape", "newshape"}, known);
-  if (shape == kNoValue) return c.e().Refuse("no shape");
-  const ValueId y = c.e().Op("Reshape", {x, shape});
-  SayShape(c, y, c.e().ok() ? c.e().dtype(x) : DType::kNone, known);
+  if (shape == kNoValue) return c.emit().Refuse("no shape");
+  const ValueId y = c.emit().Op("Reshape", {x, shape});
+  SayShape(c, y, c.emit().ok() ? c.emit().dtype(x) : DType::kNone, known);
   c.AddOutput(y);
 }
 
@@ -44,44 +46,45 @@ void BroadcastTo(LayerCall& c, std::string_view) {
   const ValueId x = TensorArgument(c, 0, {"input", "x"});
   std::vector<int64_t> known;
   const ValueId shape = SizesArgument(c, 1, {"shape"}, known);
-  if (shape == kNoValue) return c.e().Refuse("no shape");
-  const ValueId y = c.e().Op("BroadcastTo", {x, shape});
-  SayShape(c, y, c.e().ok() ? c.e().dtype(x) : DType::kNone, known);
+  if (shape == kNoValue) return c.emit().Refuse("no shape");
+  const ValueId y = c.emit().Op("BroadcastTo", {x, shape});
+  SayShape(c, y, c.emit().ok() ? c.emit().dtype(x) : DType::kNone, known);
   c.AddOutput(y);
 }
 
-void Ravel(LayerCall& c, std::string_view) { c.AddOutput(c.e().Reshape(c.in(), {Extent{}})); }
+void Ravel(LayerCall& c, std::string_view) { c.AddOutput(c.emit().Reshape(c.in(), {Extent{}})); }
 
 void ShapeOf(LayerCall& c, std::string_view) {
   const std::string type = TextArgument(c, 1, {"out_type"}, "int32");
   c.AddOutput(
-      c.e().Op("Shape", {c.in()}, MakeAttrs("out_type", type == "int64" ? DType::kI64 : DType::kI32)));
+      c.emit().Op("Shape", {c.in()}, MakeAttrs("out_type", type == "int64" ? DType::kI64 : DType::kI32)));
 }
 
 void TransposeAxes(LayerCall& c, std::string_view) {
   const ValueId x = TensorArgument(c, 0, {"a", "x"});
   std::vector<int64_t> reversed;
-  for (int i = c.e().rank(x); i > 0; --i) reversed.push_back(i - 1);
-  c.AddOutput(c.e().Transpose(x, IntsArgument(c, 1, {"perm", "axes"}).value_or(reversed)));
+  for (int i = c.emit().rank(x); i > 0; --i) reversed.push_back(i - 1);
+  c.AddOutput(c.emit().Transpose(x, IntsArgument(c, 1, {"perm", "axes"}).value_or(reversed)));
 }
 
 void SwapAxes(LayerCall& c, std::string_view) {
-  const int rank = c.e().rank(c.in());
+  const int rank = c.emit().rank(c.in());
   const auto axes = AxesOf(c, {IntArgument(c, 1, {"axis1"}, 0), IntArgument(c, 2, {"axis2"}, 0)}, rank);
   std::vector<int64_t> perm;
   for (int i = 0; i < rank; ++i) perm.push_back(i);
-  if (!c.e().ok()) return;
+  if (!c.emit().ok()) return;
   std::swap(perm[static_cast<size_t>(axes[0])], perm[static_cast<size_t>(axes[1])]);
-  c.AddOutput(c.e().Transpose(c.in(), perm));
+  c.AddOutput(c.emit().Transpose(c.in(), perm));
 }
 
 void MoveAxis(LayerCall& c, std::string_view) {
-  const int rank = c.e().rank(c.in());
+  const int rank = c.emit().rank(c.in());
   const std::vector<int64_t> none;
-  const auto from = AxesOf(c, IntsArgument(c, 1, {"source"}).value_or(none), rank),
-             to = AxesOf(c, IntsArgument(c, 2, {"destination"}).value_or(none), rank);
-  if (c.e().ok() && from.size() != to.size()) c.e().Reject("its source and destination differ in number");
-  if (!c.e().ok()) return;
+  const auto from = AxesOf(c, IntsArgument(c, 1, {"source"}).value_or(none), rank);
+  const auto to = AxesOf(c, IntsArgument(c, 2, {"destination"}).value_or(none), rank);
+  if (c.emit().ok() && from.size() != to.size())
+    c.emit().Reject("its source and destination differ in number");
+  if (!c.emit().ok()) return;
   std::map<int64_t, int64_t> moved;  // by new position
   for (size_t i = 0; i < from.size(); ++i) moved[to[i]] = from[i];
   std::vector<int64_t> perm;
@@ -94,8 +97,8 @@ void MoveAxis(LayerCall& c, std::string_view) {
     while (std::ranges::find(from, next) != from.end()) ++next;
     perm.push_back(next++);
   }
-  if (moved.size() != from.size()) return c.e().Reject("its destination names an axis twice");
-  c.AddOutput(c.e().Transpose(c.in(), perm));
+  if (moved.size() != from.size()) return c.emit().Reject("its destination names an axis twice");
+  c.AddOutput(c.emit().Transpose(c.in(), perm));
 }
 
 // Passes its input on, cast to `dtype` if given.
@@ -110,15 +113,19 @@ void CastTo(LayerCall& c, std::string_view) {
       {"float32", DType::kF32}, {"int32", DType::kI32}, {"int64", DType::kI64}, {"bool", DType::kBool}};
   const json name = PlainArgument(c, 1, {"dtype"});
   const auto type = types->find(name.is_string() ? name.get<std::string>() : "");
-  if (type == types->end()) return c.e().Refuse("a cast to " + name.dump().substr(0, 80));
-  c.AddOutput(c.e().Cast(TensorArgument(c, 0, {"x", "value"}), type->second));
+  if (type == types->end()) return c.emit().Refuse("a cast to " + name.dump().substr(0, 80));
+  c.AddOutput(c.emit().Cast(TensorArgument(c, 0, {"x", "value"}), type->second));
 }
 
 namespace {
 
 struct SliceSpec {
   std::vector<int64_t> begin, end, step;
-  int64_t begin_mask = 0, end_mask = 0, shrink = 0, ellipsis = 0, new_axis = 0;
+  int64_t begin_mask = 0;
+  int64_t end_mask = 0;
+  int64_t shrink = 0;
+  int64_t ellipsis = 0;
+  int64_t new_axis = 0;
 
   void Add(int64_t from, int64_t to, int64_t by) {
     begin.push_back(from);
@@ -170,15 +177,15 @@ bool AddPart(const json& part, SliceSpec& spec) {
 void GetItem(LayerCall& c, std::string_view) {
   const ValueId x = TensorArgument(c, 0, {"x"});
   const json key = PlainArgument(c, 1, {"slice_spec", "key"});
-  if (key.is_null()) return c.e().Refuse("a slice of nothing");
+  if (key.is_null()) return c.emit().Refuse("a slice of nothing");
   SliceSpec spec;
   for (const json& part : key.is_array() ? key : json::array({key}))
     if (spec.begin.size() >= 8 || !AddPart(part, spec))
-      return c.e().Refuse("a slice " + part.dump().substr(0, 80));
-  c.AddOutput(
-      c.e().Op("StridedSlice", {x, c.e().I32s(spec.begin), c.e().I32s(spec.end), c.e().I32s(spec.step)},
-               MakeAttrs("begin_mask", spec.begin_mask, "end_mask", spec.end_mask, "shrink_axis_mask",
-                         spec.shrink, "ellipsis_mask", spec.ellipsis, "new_axis_mask", spec.new_axis)));
+      return c.emit().Refuse("a slice " + part.dump().substr(0, 80));
+  c.AddOutput(c.emit().Op(
+      "StridedSlice", {x, c.emit().I32s(spec.begin), c.emit().I32s(spec.end), c.emit().I32s(spec.step)},
+      MakeAttrs("begin_mask", spec.begin_mask, "end_mask", spec.end_mask, "shrink_axis_mask", spec.shrink,
+                "ellipsis_mask", spec.ellipsis, "new_axis_mask", spec.new_axis)));
 }
 
 }  // namespace fusebox::keras

@@ -232,29 +232,29 @@ std::string Key(std::string_view name) {
 void Apply(LayerCall& c, std::string_view name) {
   const auto it = Rows().find(Key(name));
   if (it == Rows().end())
-    return c.e().Refuse("the function " + std::string(name) +
-                        " is unsupported for Keras files; save the model as a SavedModel, where more "
-                        "functions are supported");
+    return c.emit().Refuse("the function " + std::string(name) +
+                           " is unsupported for Keras files; save the model as a SavedModel, where more "
+                           "functions are supported");
   c.Keyword("name");
   it->second.build(c, it->second.op);
   // An ignored argument could change the result.
-  if (const std::string unread = c.UnreadKeyword(); c.e().ok() && !unread.empty())
-    c.e().Refuse("the argument " + unread + " of " + std::string(name));
+  if (const std::string unread = c.UnreadKeyword(); c.emit().ok() && !unread.empty())
+    c.emit().Refuse("the argument " + unread + " of " + std::string(name));
 }
 
 // Settings stored in a Keras 3 operation. `fill_mode` applies to edges, which resizing does not have.
 void CheckSettings(LayerCall& c) {
   for (const char* key : {"fill_mode", "fill_value", "synchronized"}) c.Keyword(key);
-  if (const std::string unread = c.UnreadSetting(); c.e().ok() && !unread.empty())
-    c.e().Refuse("the setting " + unread + " of " + c.layer().class_name);
+  if (const std::string unread = c.UnreadSetting(); c.emit().ok() && !unread.empty())
+    c.emit().Refuse("the setting " + unread + " of " + c.layer().class_name);
 }
 
 // "math.add", "__operators__.add", "nn.relu"
 void OpLambda(LayerCall& c) {
   const std::string function = c.Str("function", "");
   if (function == "compat.v1.image.resize" || function == "linalg.normalize")
-    return c.e().Refuse("the function " + function +
-                        ", which differs from the one of TensorFlow 2 and Keras 3");
+    return c.emit().Refuse("the function " + function +
+                           ", which differs from the one of TensorFlow 2 and Keras 3");
   Apply(c, std::string_view(function).substr(function.rfind('.') + 1));
 }
 

@@ -7,13 +7,6 @@ namespace {
 
 bool IsMax(LayerCall& c) { return c.layer().class_name.find("Max") != std::string::npos; }
 
-std::vector<int64_t> Around(std::vector<int64_t> space) {
-  if (space.size() == 1) space.insert(space.begin(), 1);
-  space.insert(space.begin(), 1);
-  space.push_back(1);
-  return space;
-}
-
 void Pool(LayerCall& c) {
   const int space = SpatialRank(c.layer().class_name);
   const auto n = static_cast<size_t>(space);
@@ -21,11 +14,12 @@ void Pool(LayerCall& c) {
   const auto size = c.Has("pool_size") ? c.Sizes("pool_size", n) : c.Sizes("pool_length", n);
   const auto strides = c.Has("strides") ? c.Sizes("strides", n) : size;
   const std::string padding = Padding(c);
-  if (!c.e().ok()) return;
+  if (!c.emit().ok()) return;
   if (space == 1) x = Widen(c, x);
   const std::string op = std::string(IsMax(c) ? "MaxPool" : "AvgPool") + (space == 3 ? "3D" : "");
-  ValueId y =
-      c.e().Op(op, {x}, MakeAttrs("ksize", Around(size), "strides", Around(strides), "padding", padding));
+  ValueId y = c.emit().Op(op, {x},
+                          MakeAttrs("ksize", WithBatchAndChannel(size), "strides",
+                                    WithBatchAndChannel(strides), "padding", padding));
   if (space == 1) y = Narrow(c, y);
   c.AddOutput(ChannelsBack(c, y));
 }
@@ -33,19 +27,19 @@ void Pool(LayerCall& c) {
 void GlobalPool(LayerCall& c) {
   const int space = SpatialRank(c.layer().class_name);
   const ValueId x = c.in();
-  if (c.e().rank(x) != space + 2 && c.e().ok())
-    return c.e().Reject("its input is " + ToString(c.e().type(x)) + ", expected " +
-                        std::to_string(space + 2) + " dimensions");
+  if (c.emit().rank(x) != space + 2 && c.emit().ok())
+    return c.emit().Reject("its input is " + ToString(c.emit().type(x)) + ", expected " +
+                           std::to_string(space + 2) + " dimensions");
   std::vector<int64_t> axes;
   for (int i = 0; i < space; ++i) axes.push_back(i + (c.ChannelsFirst() ? 2 : 1));
   const Attrs attrs = MakeAttrs("keep_dims", c.Bool("keepdims", false));
   // For a masked sequence, the mean over unmasked steps.
   if (c.mask() != kNoValue && space == 1 && !IsMax(c) && !c.ChannelsFirst()) {
-    const ValueId kept = c.e().Op("ExpandDims", {c.e().Cast(c.mask(), DType::kF32), c.e().I32(2)});
-    const ValueId sum = c.e().Op("Sum", {c.e().Op("Mul", {x, kept}), c.e().I32s(axes)}, attrs);
-    return c.AddOutput(c.e().Op("RealDiv", {sum, c.e().Op("Sum", {kept, c.e().I32s(axes)}, attrs)}));
+    const ValueId kept = c.emit().Op("ExpandDims", {c.emit().Cast(c.mask(), DType::kF32), c.emit().I32(2)});
+    const ValueId sum = c.emit().Op("Sum", {c.emit().Op("Mul", {x, kept}), c.emit().I32s(axes)}, attrs);
+    return c.AddOutput(c.emit().Op("RealDiv", {sum, c.emit().Op("Sum", {kept, c.emit().I32s(axes)}, attrs)}));
   }
-  c.AddOutput(c.e().Op(IsMax(c) ? "Max" : "Mean", {x, c.e().I32s(axes)}, attrs));
+  c.AddOutput(c.emit().Op(IsMax(c) ? "Max" : "Mean", {x, c.emit().I32s(axes)}, attrs));
 }
 
 }  // namespace

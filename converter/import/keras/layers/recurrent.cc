@@ -43,21 +43,23 @@ RecurrentSpec SpecOf(LayerCall& c) {
 void GateByGate(LayerCall& c, const RecurrentSpec& spec, int64_t features, RecurrentOperands& to) {
   const std::vector<size_t> order =
       spec.kind == CellKind::kLstm ? std::vector<size_t>{0, 2, 1, 3} : std::vector<size_t>{0, 1, 2};
-  std::vector<ValueId> kernels, recurrents, biases;
+  std::vector<ValueId> kernels;
+  std::vector<ValueId> recurrents;
+  std::vector<ValueId> biases;
   for (const size_t gate : order) {
     kernels.push_back(c.Constant(c.WeightData(gate * 3, {features, spec.units}), "kernel"));
     recurrents.push_back(
         c.Constant(c.WeightData(gate * 3 + 1, {spec.units, spec.units}), "recurrent_kernel"));
     biases.push_back(c.Constant(c.WeightData(gate * 3 + 2, {spec.units}), "bias"));
   }
-  to.kernel = c.e().Concat(kernels, 1);
-  to.recurrent = c.e().Concat(recurrents, 1);
-  to.bias = c.e().Concat(biases, 0);
+  to.kernel = c.emit().Concat(kernels, 1);
+  to.recurrent = c.emit().Concat(recurrents, 1);
+  to.bias = c.emit().Concat(biases, 0);
 }
 
 // cuDNN matrices are transposed per gate, and there are two biases, which are added except for a GRU.
 void FromCudnn(LayerCall& c, const RecurrentSpec& spec, int64_t features, RecurrentOperands& to) {
-  Emitter& e = c.e();
+  Emitter& e = c.emit();
   const int64_t gates = GateCount(spec.kind);
   const auto n = static_cast<size_t>(gates);
   const auto split = [&](ValueId v) {
@@ -76,13 +78,15 @@ void FromCudnn(LayerCall& c, const RecurrentSpec& spec, int64_t features, Recurr
 }
 
 void ReadWeights(LayerCall& c, const RecurrentSpec& spec, RecurrentOperands& to) {
-  const int64_t features = c.e().dim(to.inputs, -1), gates = GateCount(spec.kind),
-                columns = gates * spec.units;
-  if (c.e().ok() && features < 0)
-    c.e().Refuse("its input is " + ToString(c.e().type(to.inputs)) + ", whose number of features is unknown");
-  if (!c.e().ok()) return;
+  const int64_t features = c.emit().dim(to.inputs, -1);
+  const int64_t gates = GateCount(spec.kind);
+  const int64_t columns = gates * spec.units;
+  if (c.emit().ok() && features < 0)
+    c.emit().Refuse("its input is " + ToString(c.emit().type(to.inputs)) +
+                    ", whose number of features is unknown");
+  if (!c.emit().ok()) return;
   if (spec.units < 1 || spec.units > (1 << 24))
-    return c.e().Reject("it has " + std::to_string(spec.units) + " units");
+    return c.emit().Reject("it has " + std::to_string(spec.units) + " units");
   if (spec.kind == CellKind::kConvLstm) return ReadConvLstmWeights(c, spec, to);
   if (IsCudnn(c.layer())) return FromCudnn(c, spec, features, to);
   if (gates > 1 && c.weight_count() == static_cast<size_t>(gates) * 3)
@@ -91,7 +95,7 @@ void ReadWeights(LayerCall& c, const RecurrentSpec& spec, RecurrentOperands& to)
   to.recurrent = c.Weight("recurrent_kernel", {spec.units, columns});
   const bool two = spec.kind == CellKind::kGru && spec.reset_after;
   const std::vector<int64_t> shape = two ? std::vector<int64_t>{2, columns} : std::vector<int64_t>{columns};
-  if (!c.e().ok()) return;  // sizes are now checked against the weights
+  if (!c.emit().ok()) return;  // sizes are now checked against the weights
   if (c.Bool("use_bias", true)) {
     to.bias = c.Weight("bias", shape);
   } else {
@@ -101,38 +105,38 @@ void ReadWeights(LayerCall& c, const RecurrentSpec& spec, RecurrentOperands& to)
 }
 
 ValueId Zeros(LayerCall& c, const RecurrentSpec& spec, ValueId inputs) {
-  const Extent batch = c.e().size(inputs, spec.time_major ? 1 : 0);
+  const Extent batch = c.emit().size(inputs, spec.time_major ? 1 : 0);
   std::vector<Extent> shape = {batch};
   shape.insert(shape.end(), spec.space.begin(), spec.space.end());
   shape.push_back(Extent{spec.units});
-  const ValueId zeros = c.e().Op("Fill", {c.e().ShapeValue(shape), c.e().F32(0)});
-  if (c.e().ok()) c.e().function().value(zeros).type = spec.StateType(batch.size);
+  const ValueId zeros = c.emit().Op("Fill", {c.emit().ShapeValue(shape), c.emit().F32(0)});
+  if (c.emit().ok()) c.emit().function().value(zeros).type = spec.StateType(batch.size);
   return zeros;
 }
 
 // A variable that keeps a state between calls; it starts with zeros.
 ValueId StateVariable(LayerCall& c, const RecurrentSpec& spec, ValueId inputs, size_t number,
                       ValueId& value) {
-  const int64_t batch = c.e().dim(inputs, spec.time_major ? 1 : 0);
+  const int64_t batch = c.emit().dim(inputs, spec.time_major ? 1 : 0);
   const Type type = spec.StateType(batch);
-  if (c.e().ok() && (batch < 1 || !type.shape.is_static()))
-    c.e().Refuse("it is stateful, but the size of its state, " + ToString(type) +
-                 ", is unknown; save the model with a fixed batch_shape");
-  if (!c.e().ok()) return kNoValue;
+  if (c.emit().ok() && (batch < 1 || !type.shape.is_static()))
+    c.emit().Refuse("it is stateful, but the size of its state, " + ToString(type) +
+                    ", is unknown; save the model with a fixed batch_shape");
+  if (!c.emit().ok()) return kNoValue;
   fusebox::Variable made;
   made.name = c.layer().path + (number == 0 ? "/Variable" : "/Variable_" + std::to_string(number));
   made.type = type;
   const auto bytes = ByteSize(made.type);
   if (!bytes || *bytes > (size_t{1} << 28)) {
-    c.e().Reject("its states of " + ToString(made.type) + " are too large");
+    c.emit().Reject("its states of " + ToString(made.type) + " are too large");
     return kNoValue;
   }
   made.initial = Buffer::Make(*bytes, [](std::span<std::byte>) {});
   Attrs attrs = MakeAttrs("shared_name", made.name);
   if (!c.state().module.FindVariable(made.name)) c.state().module.variables.push_back(std::move(made));
   const Type resource{DType::kResource, Shape::Scalar()};
-  const ValueId handle = c.e().Node(Op::kVarHandle, "", {}, {resource}, std::move(attrs))[0];
-  value = c.e().Node(Op::kReadVariable, "", {handle}, {type}, {})[0];
+  const ValueId handle = c.emit().Node(Op::kVarHandle, "", {}, {resource}, std::move(attrs))[0];
+  value = c.emit().Node(Op::kReadVariable, "", {handle}, {type}, {})[0];
   return handle;
 }
 
@@ -152,7 +156,7 @@ std::vector<ValueId> GivenStates(LayerCall& c) {
 ValueId MaskOf(LayerCall& c) {
   const ValueId mask = c.mask();
   if (mask == kNoValue) return mask;
-  if (c.Bool("time_major", false)) c.e().Refuse("a mask with time_major");
+  if (c.Bool("time_major", false)) c.emit().Refuse("a mask with time_major");
   return mask;
 }
 
@@ -162,9 +166,9 @@ RecurrentResults RunCell(LayerCall& c, const RecurrentSpec& spec, ValueId inputs
   in.inputs = inputs;
   in.mask = mask;
   const int rank = 3 + spec.window.space;
-  if (c.e().rank(inputs) != rank && c.e().ok())
-    c.e().Reject("its input is " + ToString(c.e().type(inputs)) + ", expected " + std::to_string(rank) +
-                 " dimensions");
+  if (c.emit().rank(inputs) != rank && c.emit().ok())
+    c.emit().Reject("its input is " + ToString(c.emit().type(inputs)) + ", expected " + std::to_string(rank) +
+                    " dimensions");
   ReadWeights(c, spec, in);
   const size_t count = StateCount(spec.kind);
   std::vector<ValueId> handles;
@@ -174,13 +178,13 @@ RecurrentResults RunCell(LayerCall& c, const RecurrentSpec& spec, ValueId inputs
   } else if (states.empty()) {
     states.assign(count, Zeros(c, spec, inputs));
   }
-  if (states.size() != count && c.e().ok())
-    c.e().Reject("it has " + std::to_string(states.size()) + " initial states, expected " +
-                 std::to_string(count));
+  if (states.size() != count && c.emit().ok())
+    c.emit().Reject("it has " + std::to_string(states.size()) + " initial states, expected " +
+                    std::to_string(count));
   in.states = std::move(states);
   const RecurrentResults out = EmitRecurrent(c, spec, in);
   for (size_t i = 0; i < handles.size(); ++i)
-    c.e().Node(Op::kAssignVariable, "", {handles[i], out.states[i]}, {}, {});
+    c.emit().Node(Op::kAssignVariable, "", {handles[i], out.states[i]}, {}, {});
   return out;
 }
 
@@ -204,28 +208,31 @@ void Recurrent(LayerCall& c) {
 }
 
 ValueId Merged(LayerCall& c, const std::string& mode, ValueId a, ValueId b) {
-  if (mode == "concat") return c.e().Concat({a, b}, c.e().rank(a) - 1);
-  if (mode == "sum") return c.e().Op("AddV2", {a, b});
-  if (mode == "mul") return c.e().Op("Mul", {a, b});
-  if (mode == "ave") return c.e().Op("Mul", {c.e().Op("AddV2", {a, b}), c.e().F32(0.5)});
-  c.e().Refuse("merge_mode " + mode);
+  if (mode == "concat") return c.emit().Concat({a, b}, c.emit().rank(a) - 1);
+  if (mode == "sum") return c.emit().Op("AddV2", {a, b});
+  if (mode == "mul") return c.emit().Op("Mul", {a, b});
+  if (mode == "ave") return c.emit().Op("Mul", {c.emit().Op("AddV2", {a, b}), c.emit().F32(0.5)});
+  c.emit().Refuse("merge_mode " + mode);
   return kNoValue;
 }
 
 // Runs two layers over one input, one of them backwards; that one's sequence is reversed again.
 void Bidirectional(LayerCall& c) {
-  const ValueId x = c.in(), mask = MaskOf(c);
+  const ValueId x = c.in();
+  const ValueId mask = MaskOf(c);
   const std::vector<ValueId> given = GivenStates(c);
-  std::vector<ValueId> results, states;
-  bool sequences = false, return_state = false;
+  std::vector<ValueId> results;
+  std::vector<ValueId> states;
+  bool sequences = false;
+  bool return_state = false;
   for (size_t side = 0; side < 2; ++side) {
     const Layer& layer = *c.layer().wrapped[side];
     if (layer.weights.empty() || !FindLayer(layer.class_name) ||
         FindLayer(layer.class_name)->build != Recurrent)
-      return c.e().Refuse("it wraps a " + layer.class_name +
-                          "; LSTM, GRU, SimpleRNN and ConvLSTM are supported");
-    c.e().SetLayer(layer.path);
-    LayerCall inner(c.state(), c.e(), layer, {});
+      return c.emit().Refuse("it wraps a " + layer.class_name +
+                             "; LSTM, GRU, SimpleRNN and ConvLSTM are supported");
+    c.emit().SetLayer(layer.path);
+    LayerCall inner(c.state(), c.emit(), layer, {});
     RecurrentSpec spec = SpecOf(inner);
     // Keras overrides the layers' own setting, so that merged outputs are correct at masked steps.
     if (!c.state().archive.multi_backend() && !IgnoresZeroOutput(c, spec))
@@ -236,11 +243,11 @@ void Bidirectional(LayerCall& c) {
     sequences = spec.return_sequences;
     return_state = inner.Bool("return_state", false);
     ValueId y = sequences ? out.outputs : out.last;
-    if (side == 1 && sequences) y = c.e().Op("ReverseV2", {y, c.e().I32s({spec.time_major ? 0 : 1})});
+    if (side == 1 && sequences) y = c.emit().Op("ReverseV2", {y, c.emit().I32s({spec.time_major ? 0 : 1})});
     results.push_back(y);
     states.insert(states.end(), out.states.begin(), out.states.end());
   }
-  c.e().SetLayer(c.layer().path);
+  c.emit().SetLayer(c.layer().path);
   const ValueId passed = sequences ? mask : kNoValue;
   if (c.config().contains("merge_mode") && c.config()["merge_mode"].is_null()) {
     c.AddOutput(results[0], passed);

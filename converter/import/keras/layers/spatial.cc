@@ -29,7 +29,7 @@ Pairs Amounts(LayerCall& c, const char* key, int space) {
     return p.first >= 0 && p.second >= 0 && p.first < INT32_MAX / 2 && p.second < INT32_MAX / 2;
   };
   if (out.size() != n || !std::ranges::all_of(out, fine)) {
-    c.e().Reject(std::string("its ") + key + " should be " + std::to_string(n) + " pairs of sizes");
+    c.emit().Reject(std::string("its ") + key + " should be " + std::to_string(n) + " pairs of sizes");
     out.assign(n, {0, 0});
   }
   return out;
@@ -40,9 +40,9 @@ size_t FirstAxis(LayerCall& c) { return c.ChannelsFirst() ? 2 : 1; }
 
 ValueId Checked(LayerCall& c, int space) {
   const ValueId x = c.in();
-  if (c.e().rank(x) == space + 2 || !c.e().ok()) return x;
-  c.e().Reject("its input is " + ToString(c.e().type(x)) + ", expected " + std::to_string(space + 2) +
-               " dimensions");
+  if (c.emit().rank(x) == space + 2 || !c.emit().ok()) return x;
+  c.emit().Reject("its input is " + ToString(c.emit().type(x)) + ", expected " + std::to_string(space + 2) +
+                  " dimensions");
   return x;
 }
 
@@ -55,7 +55,8 @@ void ZeroPadding(LayerCall& c) {
     table[(i + FirstAxis(c)) * 2] = static_cast<int32_t>(amounts[i].first);
     table[(i + FirstAxis(c)) * 2 + 1] = static_cast<int32_t>(amounts[i].second);
   }
-  c.AddOutput(c.e().Op("Pad", {x, c.e().Const({{DType::kI32, {space + 2, 2}}, Buffer::Of<int32_t>(table)})}));
+  c.AddOutput(
+      c.emit().Op("Pad", {x, c.emit().Const({{DType::kI32, {space + 2, 2}}, Buffer::Of<int32_t>(table)})}));
 }
 
 void Cropping(LayerCall& c) {
@@ -64,12 +65,12 @@ void Cropping(LayerCall& c) {
   const Pairs amounts = Amounts(c, "cropping", space);
   for (size_t i = 0; i < amounts.size(); ++i) {
     const auto axis = static_cast<int>(i + FirstAxis(c));
-    const int64_t size = c.e().dim(x, axis);
+    const int64_t size = c.emit().dim(x, axis);
     if (size >= 0 && amounts[i].first + amounts[i].second >= size)
-      return c.e().Reject("it cuts all of dimension " + std::to_string(axis) + " of its input " +
-                          ToString(c.e().type(x)));
+      return c.emit().Reject("it cuts all of dimension " + std::to_string(axis) + " of its input " +
+                             ToString(c.emit().type(x)));
     if (amounts[i].first != 0 || amounts[i].second != 0)
-      x = c.e().Slice(x, axis, amounts[i].first, -amounts[i].second);
+      x = c.emit().Slice(x, axis, amounts[i].first, -amounts[i].second);
   }
   c.AddOutput(x);
 }
@@ -85,21 +86,21 @@ void UpSampling(LayerCall& c) {
   }
   std::vector<ValueId> sizes;
   for (int i = 0; i < 2; ++i) {
-    const Extent in = c.e().size(x, i + 1);
+    const Extent in = c.emit().size(x, i + 1);
     const int64_t by = times[static_cast<size_t>(i)];
-    if (in.size >= 0 && in.size > INT32_MAX / by) return c.e().Reject("its output is too large");
-    sizes.push_back(in.size >= 0 ? c.e().I32(in.size * by)
-                                 : c.e().Op("Mul", {c.e().SizeValue(in), c.e().I32(by)}));
+    if (in.size >= 0 && in.size > INT32_MAX / by) return c.emit().Reject("its output is too large");
+    sizes.push_back(in.size >= 0 ? c.emit().I32(in.size * by)
+                                 : c.emit().Op("Mul", {c.emit().SizeValue(in), c.emit().I32(by)}));
   }
   c.AddOutput(ChannelsBack(c, Interpolated(c, x, sizes, c.Str("interpolation", "nearest"))));
 }
 
 void Resizing(LayerCall& c) {
-  const ValueId x = c.e().Cast(SpatialInput(c, 2), DType::kF32);
+  const ValueId x = c.emit().Cast(SpatialInput(c, 2), DType::kF32);
   for (const char* key : {"crop_to_aspect_ratio", "pad_to_aspect_ratio"})
-    if (c.Bool(key, false)) return c.e().Refuse(key);
-  if (c.Bool("antialias", false)) return c.e().Refuse("antialias");
-  const std::vector<ValueId> sizes = {c.e().I32(c.Int("height")), c.e().I32(c.Int("width"))};
+    if (c.Bool(key, false)) return c.emit().Refuse(key);
+  if (c.Bool("antialias", false)) return c.emit().Refuse("antialias");
+  const std::vector<ValueId> sizes = {c.emit().I32(c.Int("height")), c.emit().I32(c.Int("width"))};
   c.AddOutput(ChannelsBack(c, Interpolated(c, x, sizes, c.Str("interpolation", "bilinear"))));
 }
 
@@ -107,13 +108,14 @@ void CenterCrop(LayerCall& c) {
   ValueId x = SpatialInput(c, 2);
   const std::vector<int64_t> want = {c.Int("height"), c.Int("width")};
   for (int i = 0; i < 2; ++i) {
-    const int64_t size = c.e().dim(x, i + 1), to = want[static_cast<size_t>(i)];
-    if (!c.e().ok()) return;
+    const int64_t size = c.emit().dim(x, i + 1);
+    const int64_t to = want[static_cast<size_t>(i)];
+    if (!c.emit().ok()) return;
     if (to < 1 || size < to)
-      return c.e().Refuse("its input is " + ToString(c.e().type(x)) +
-                          ", which may be smaller than the cropped size");
+      return c.emit().Refuse("its input is " + ToString(c.emit().type(x)) +
+                             ", which may be smaller than the cropped size");
     const int64_t begin = (size - to) / 2;
-    x = c.e().Slice(x, i + 1, begin, begin + to - size);
+    x = c.emit().Slice(x, i + 1, begin, begin + to - size);
   }
   c.AddOutput(ChannelsBack(c, x));
 }
@@ -129,50 +131,57 @@ int SpatialRank(std::string_view class_name) {
 ValueId ChannelsLast(LayerCall& c, ValueId v) {
   if (!c.ChannelsFirst()) return v;
   std::vector<int64_t> perm = {0};
-  for (int i = 2; i < c.e().rank(v); ++i) perm.push_back(i);
+  for (int i = 2; i < c.emit().rank(v); ++i) perm.push_back(i);
   perm.push_back(1);
-  return c.e().Transpose(v, perm);
+  return c.emit().Transpose(v, perm);
 }
 
 ValueId ChannelsBack(LayerCall& c, ValueId v) {
   if (!c.ChannelsFirst()) return v;
-  const int rank = c.e().rank(v);
+  const int rank = c.emit().rank(v);
   std::vector<int64_t> perm = {0, rank - 1};
   for (int i = 1; i + 1 < rank; ++i) perm.push_back(i);
-  return c.e().Transpose(v, perm);
+  return c.emit().Transpose(v, perm);
 }
 
 ValueId SpatialInput(LayerCall& c, int space) { return ChannelsLast(c, Checked(c, space)); }
 
-ValueId Widen(LayerCall& c, ValueId v) { return c.e().Op("ExpandDims", {v, c.e().I32(1)}); }
+ValueId Widen(LayerCall& c, ValueId v) { return c.emit().Op("ExpandDims", {v, c.emit().I32(1)}); }
 ValueId Narrow(LayerCall& c, ValueId v) {
-  return c.e().Op("Squeeze", {v}, MakeAttrs("squeeze_dims", std::vector<int64_t>{1}));
+  return c.emit().Op("Squeeze", {v}, MakeAttrs("squeeze_dims", std::vector<int64_t>{1}));
+}
+
+std::vector<int64_t> WithBatchAndChannel(std::vector<int64_t> space) {
+  if (space.size() == 1) space.insert(space.begin(), 1);
+  space.insert(space.begin(), 1);
+  space.push_back(1);
+  return space;
 }
 
 ValueId Repeat(LayerCall& c, ValueId x, int axis, int64_t times) {
   if (times == 1) return x;
-  const int rank = c.e().rank(x);
+  const int rank = c.emit().rank(x);
   std::vector<int64_t> tiles(static_cast<size_t>(rank) + 1, 1);
   tiles[static_cast<size_t>(axis) + 1] = times;
   const ValueId tiled =
-      c.e().Op("Tile", {c.e().Op("ExpandDims", {x, c.e().I32(axis + 1)}), c.e().I32s(tiles)});
+      c.emit().Op("Tile", {c.emit().Op("ExpandDims", {x, c.emit().I32(axis + 1)}), c.emit().I32s(tiles)});
   std::vector<Extent> shape;
   for (int i = 0; i < rank; ++i) {
-    Extent size = c.e().size(x, i);
+    Extent size = c.emit().size(x, i);
     if (i == axis) size = size.size >= 0 ? Extent{size.size * times} : Extent{};
     shape.push_back(size);
   }
-  return c.e().Reshape(tiled, shape);
+  return c.emit().Reshape(tiled, shape);
 }
 
 ValueId Interpolated(LayerCall& c, ValueId x, const std::vector<ValueId>& sizes, const std::string& how) {
-  const ValueId size = c.e().Op("Pack", sizes);
+  const ValueId size = c.emit().Op("Pack", sizes);
   const std::string_view op = how == "nearest"    ? "ResizeNearestNeighbor"
                               : how == "bilinear" ? "ResizeBilinear"
                               : how == "bicubic"  ? "ResizeBicubic"
                                                   : "";
-  if (!op.empty()) return c.e().Op(op, {x, size}, MakeAttrs("half_pixel_centers", true));
-  c.e().Refuse("interpolation " + how);
+  if (!op.empty()) return c.emit().Op(op, {x, size}, MakeAttrs("half_pixel_centers", true));
+  c.emit().Refuse("interpolation " + how);
   return kNoValue;
 }
 
@@ -180,7 +189,7 @@ std::string Padding(LayerCall& c, std::string_view also) {
   const std::string padding = c.Str("padding", "valid");
   if (padding == "same") return "SAME";
   if (padding == "valid") return "VALID";
-  if (padding != also || also.empty()) c.e().Refuse("padding " + padding);
+  if (padding != also || also.empty()) c.emit().Refuse("padding " + padding);
   return padding;
 }
 

@@ -20,6 +20,9 @@ ValueId SpatialInput(LayerCall&, int space);
 ValueId Widen(LayerCall&, ValueId v);   // [B, W, C] -> [B, 1, W, C]
 ValueId Narrow(LayerCall&, ValueId v);  // [B, 1, W, C] -> [B, W, C]
 
+// Sizes in TensorFlow's form: one per dimension, including batch and channels; height 1 for 1D.
+std::vector<int64_t> WithBatchAndChannel(std::vector<int64_t> space);
+
 // Repeats every element `times` times along one axis.
 ValueId Repeat(LayerCall&, ValueId x, int axis, int64_t times);
 // Resizes [B, H, W, C] to two i32 scalars: "nearest", "bilinear" or "bicubic", with half-pixel centers.

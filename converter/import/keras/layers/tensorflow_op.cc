@@ -75,11 +75,11 @@ void TensorFlowOp(LayerCall& c) {
   json node = c.config().value("node_def", json());
   if (node.is_string()) {
     const auto parsed = ParseJson(node.get<std::string>(), "node_def");
-    if (!parsed) return c.e().Fail(parsed.error());
+    if (!parsed) return c.emit().Fail(parsed.error());
     node = *parsed;
   }
   if (!node.is_object() || !node.value("op", json()).is_string())
-    return c.e().Reject("its node_def is invalid");
+    return c.emit().Reject("its node_def is invalid");
   const std::string op = node["op"];
   Attrs attrs;
   if (const json given = node.value("attr", json()); given.is_object())
@@ -97,8 +97,8 @@ void TensorFlowOp(LayerCall& c) {
   const auto* wanted = type ? std::get_if<DType>(type) : nullptr;
   const bool binary = operands.size() == 2 && node.value("attr", json::object()).size() == 1;
   if (binary && wanted && *wanted == DType::kF32)
-    for (ValueId& v : operands) v = c.e().Cast(v, DType::kF32);
-  for (const ValueId v : c.e().Ops(op, operands, attrs, ResultCount(op, attrs))) c.AddOutput(v);
+    for (ValueId& v : operands) v = c.emit().Cast(v, DType::kF32);
+  for (const ValueId v : c.emit().Ops(op, operands, attrs, ResultCount(op, attrs))) c.AddOutput(v);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 
 ValueId Text(LayerCall& c, const std::string& text) {
-  return c.e().Const({{DType::kString, Shape::Scalar()}, PackStrings(std::vector<std::string>{text})});
+  return c.emit().Const({{DType::kString, Shape::Scalar()}, PackStrings(std::vector<std::string>{text})});
 }
 
 // Older versions call presence "binary".
@@ -23,7 +23,8 @@ std::string ModeOf(LayerCall& c) {
 
 // Tokens of all rows, and where each row ends (i64).
 struct Ragged {
-  ValueId values = kNoValue, splits = kNoValue;
+  ValueId values = kNoValue;
+  ValueId splits = kNoValue;
 };
 
 ValueId Standardized(LayerCall& c, ValueId text) {
@@ -31,18 +32,20 @@ ValueId Standardized(LayerCall& c, ValueId text) {
   const std::string name = how.is_string() ? how.get<std::string>() : "";
   if (how.is_null() || name == "none") return text;
   const bool both = name == "lower_and_strip_punctuation";
-  if (!both && name != "lower" && name != "strip_punctuation")
-    return c.e().Refuse("a function of its own to standardize text"), kNoValue;
-  if (both || name == "lower") text = c.e().Op("StringLower", {text}, MakeAttrs("encoding", ""));
+  if (!both && name != "lower" && name != "strip_punctuation") {
+    c.emit().Refuse("a function of its own to standardize text");
+    return kNoValue;
+  }
+  if (both || name == "lower") text = c.emit().Op("StringLower", {text}, MakeAttrs("encoding", ""));
   if (!both && name == "lower") return text;
-  return c.e().Op("StaticRegexReplace", {text},
-                  MakeAttrs("pattern", R"([!"#$%&()\*\+,-\./:;<=>?@\[\\\]^_`{|}~\'])", "rewrite", "",
-                            "replace_global", true));
+  return c.emit().Op("StaticRegexReplace", {text},
+                     MakeAttrs("pattern", R"([!"#$%&()\*\+,-\./:;<=>?@\[\\\]^_`{|}~\'])", "rewrite", "",
+                               "replace_global", true));
 }
 
 // [n] as row splits of [0, 1, 2, ...]: the tokens per row, summed.
 ValueId SplitsOf(LayerCall& c, ValueId rows, ValueId row_count) {
-  Emitter& e = c.e();
+  Emitter& e = c.emit();
   const ValueId ids = e.Cast(rows, DType::kI32);
   const ValueId ones = e.Op("Fill", {e.Op("Shape", {ids}, MakeAttrs("out_type", DType::kI32)), e.I32(1)});
   const ValueId counts = e.Op("UnsortedSegmentSum", {ones, ids, e.Cast(row_count, DType::kI32)});
@@ -51,18 +54,18 @@ ValueId SplitsOf(LayerCall& c, ValueId rows, ValueId row_count) {
 }
 
 Ragged AtSpaces(LayerCall& c, ValueId text) {
-  const auto parts = c.e().Ops("StringSplitV2", {text, Text(c, "")}, MakeAttrs("maxsplit", -1), 3);
-  const ValueId rows =
-      c.e().Op("StridedSlice", {parts[0], c.e().I32s({0, 0}), c.e().I32s({0, 1}), c.e().I32s({1, 1})},
-               MakeAttrs("begin_mask", 1, "end_mask", 1, "shrink_axis_mask", 2));
+  const auto parts = c.emit().Ops("StringSplitV2", {text, Text(c, "")}, MakeAttrs("maxsplit", -1), 3);
+  const ValueId rows = c.emit().Op(
+      "StridedSlice", {parts[0], c.emit().I32s({0, 0}), c.emit().I32s({0, 1}), c.emit().I32s({1, 1})},
+      MakeAttrs("begin_mask", 1, "end_mask", 1, "shrink_axis_mask", 2));
   const ValueId count =
-      c.e().Op("StridedSlice", {parts[2], c.e().I32s({0}), c.e().I32s({1}), c.e().I32s({1})},
-               MakeAttrs("shrink_axis_mask", 1));
+      c.emit().Op("StridedSlice", {parts[2], c.emit().I32s({0}), c.emit().I32s({1}), c.emit().I32s({1})},
+                  MakeAttrs("shrink_axis_mask", 1));
   return {parts[1], SplitsOf(c, rows, count)};
 }
 
 Ragged IntoCharacters(LayerCall& c, ValueId text) {
-  Emitter& e = c.e();
+  Emitter& e = c.emit();
   const auto codes = e.Ops("UnicodeDecode", {text}, MakeAttrs("input_encoding", "UTF-8"), 2);
   const ValueId count = e.SizeValue(e.size(codes[1], 0));
   const ValueId each = e.Op("Range", {e.I32(0), e.Op("AddV2", {count, e.I32(1)}), e.I32(1)});
@@ -86,13 +89,18 @@ std::vector<int64_t> Widths(LayerCall& c) {
 Ragged Tokens(LayerCall& c, ValueId text) {
   const std::string how = c.config()["split"].is_string() ? c.Str("split", "") : "";
   Ragged tokens;
-  if (how == "whitespace") tokens = AtSpaces(c, text);
-  else if (how == "character") tokens = IntoCharacters(c, text);
-  else return c.e().Refuse("a function of its own to split text"), tokens;
+  if (how == "whitespace") {
+    tokens = AtSpaces(c, text);
+  } else if (how == "character") {
+    tokens = IntoCharacters(c, text);
+  } else {
+    c.emit().Refuse("a function of its own to split text");
+    return tokens;
+  }
   const std::vector<int64_t> widths = Widths(c);
   if (widths.empty()) return tokens;
-  const auto grams = c.e().Ops("StringNGrams", {tokens.values, tokens.splits},
-                               MakeAttrs("separator", " ", "ngram_widths", widths, "pad_width", 0), 2);
+  const auto grams = c.emit().Ops("StringNGrams", {tokens.values, tokens.splits},
+                                  MakeAttrs("separator", " ", "ngram_widths", widths, "pad_width", 0), 2);
   return {grams[0], grams[1]};
 }
 
@@ -103,19 +111,24 @@ int64_t DepthOf(LayerCall& c, const Vocabulary& v) {
 
 ValueId Weighted(LayerCall& c, const Vocabulary& v, ValueId counts, int64_t depth) {
   std::vector<float> weights = v.weights;
-  if (static_cast<int64_t>(weights.size()) > depth) c.e().Reject("it has more idf_weights than words");
+  if (static_cast<int64_t>(weights.size()) > depth) c.emit().Reject("it has more idf_weights than words");
   weights.resize(static_cast<size_t>(depth), 0);
-  return c.e().Op("Mul", {counts, c.e().Const({{DType::kF32, {depth}}, Buffer::Of<float>(weights)})});
+  return c.emit().Op("Mul", {counts, c.emit().Const({{DType::kF32, {depth}}, Buffer::Of<float>(weights)})});
 }
 
 // Numbers [...] in mode int; else an encoding of the last axis.
 ValueId Output(LayerCall& c, const Vocabulary& v, ValueId numbers, const std::string& mode) {
   if (mode == "int") return numbers;
   const int64_t depth = DepthOf(c, v);
-  if (depth < 1 || depth > (1 << 24))
-    return c.e().Reject("its max_tokens is " + std::to_string(depth)), kNoValue;
-  if (c.Bool("sparse", false)) return c.e().Refuse("a sparse result"), kNoValue;
-  const ValueId small = c.e().Cast(numbers, DType::kI32);
+  if (depth < 1 || depth > (1 << 24)) {
+    c.emit().Reject("its max_tokens is " + std::to_string(depth));
+    return kNoValue;
+  }
+  if (c.Bool("sparse", false)) {
+    c.emit().Refuse("a sparse result");
+    return kNoValue;
+  }
+  const ValueId small = c.emit().Cast(numbers, DType::kI32);
   if (mode != "tf_idf") return Encoded(c, small, depth, mode);
   return Weighted(c, v, Encoded(c, small, depth, "count"), depth);
 }
@@ -123,62 +136,71 @@ ValueId Output(LayerCall& c, const Vocabulary& v, ValueId numbers, const std::st
 ValueId Padded(LayerCall& c, const Ragged& numbers, const Extent& rows) {
   const int64_t length = c.Has("output_sequence_length") ? c.Int("output_sequence_length") : -1;
   if (length < -1 || length > INT32_MAX)
-    c.e().Reject("its output_sequence_length is " + std::to_string(length));
+    c.emit().Reject("its output_sequence_length is " + std::to_string(length));
   const ValueId zero =
-      c.e().Const({{DType::kI64, Shape::Scalar()}, Buffer::Of<int64_t>(std::vector<int64_t>{0})});
+      c.emit().Const({{DType::kI64, Shape::Scalar()}, Buffer::Of<int64_t>(std::vector<int64_t>{0})});
   const ValueId dense =
-      c.e().Op("RaggedTensorToTensor", {c.e().I32s({-1, length}), numbers.values, zero, numbers.splits},
-               MakeAttrs("row_partition_types", std::vector<std::string>{"ROW_SPLITS"}));
-  return rows.size >= 0 && length >= 0 ? c.e().Reshape(dense, {rows, Extent{length}}) : dense;
+      c.emit().Op("RaggedTensorToTensor", {c.emit().I32s({-1, length}), numbers.values, zero, numbers.splits},
+                  MakeAttrs("row_partition_types", std::vector<std::string>{"ROW_SPLITS"}));
+  return rows.size >= 0 && length >= 0 ? c.emit().Reshape(dense, {rows, Extent{length}}) : dense;
 }
 
 ValueId Counted(LayerCall& c, const Vocabulary& v, const Ragged& numbers, const Extent& rows,
                 const std::string& mode) {
   const int64_t depth = DepthOf(c, v);
-  if (depth < 1 || depth > (1 << 24))
-    return c.e().Reject("its max_tokens is " + std::to_string(depth)), kNoValue;
-  if (c.Bool("sparse", false)) return c.e().Refuse("a sparse result"), kNoValue;
-  if (mode != "multi_hot" && mode != "count" && mode != "tf_idf")
-    return c.e().Refuse("output_mode " + mode), kNoValue;
+  if (depth < 1 || depth > (1 << 24)) {
+    c.emit().Reject("its max_tokens is " + std::to_string(depth));
+    return kNoValue;
+  }
+  if (c.Bool("sparse", false)) {
+    c.emit().Refuse("a sparse result");
+    return kNoValue;
+  }
+  if (mode != "multi_hot" && mode != "count" && mode != "tf_idf") {
+    c.emit().Refuse("output_mode " + mode);
+    return kNoValue;
+  }
   const ValueId size =
-      c.e().Const({{DType::kI64, Shape::Scalar()}, Buffer::Of<int64_t>(std::vector<int64_t>{depth})});
-  const ValueId none = c.e().Const({{DType::kF32, {0}}, Buffer::Of<float>(std::vector<float>())});
-  ValueId counts = c.e().Op("RaggedBincount", {numbers.splits, numbers.values, size, none},
-                            MakeAttrs("binary_output", mode == "multi_hot"));
-  if (rows.size >= 0) counts = c.e().Reshape(counts, {rows, Extent{depth}});
+      c.emit().Const({{DType::kI64, Shape::Scalar()}, Buffer::Of<int64_t>(std::vector<int64_t>{depth})});
+  const ValueId none = c.emit().Const({{DType::kF32, {0}}, Buffer::Of<float>(std::vector<float>())});
+  ValueId counts = c.emit().Op("RaggedBincount", {numbers.splits, numbers.values, size, none},
+                               MakeAttrs("binary_output", mode == "multi_hot"));
+  if (rows.size >= 0) counts = c.emit().Reshape(counts, {rows, Extent{depth}});
   return mode == "tf_idf" ? Weighted(c, v, counts, depth) : counts;
 }
 
 // Dense numbers, cut or padded along the last axis.
 ValueId Cut(LayerCall& c, ValueId numbers) {
   if (!c.Has("output_sequence_length")) return numbers;
-  const int64_t length = c.Int("output_sequence_length"), own = c.e().dim(numbers, -1);
+  const int64_t length = c.Int("output_sequence_length");
+  const int64_t own = c.emit().dim(numbers, -1);
   if (own == length) return numbers;
-  return c.e().Refuse("output_sequence_length without split"), kNoValue;
+  c.emit().Refuse("output_sequence_length without split");
+  return kNoValue;
 }
 
 void TextVectorization(LayerCall& c) {
-  if (c.Bool("ragged", false)) return c.e().Refuse("a ragged result; set output_sequence_length instead");
+  if (c.Bool("ragged", false)) return c.emit().Refuse("a ragged result; set output_sequence_length instead");
   const std::string mode = ModeOf(c);
   if (!c.Has("output_mode") && c.config().contains("output_mode"))
-    return c.e().Refuse("output_mode None, whose result is strings");
+    return c.emit().Refuse("output_mode None, whose result is strings");
   const Vocabulary v = ReadVocabulary(c, mode, 1, "");
   ValueId text = Standardized(c, c.in());
-  if (!c.e().ok()) return;
+  if (!c.emit().ok()) return;
   if (c.config().value("split", json()).is_null()) {
-    if (!Widths(c).empty()) return c.e().Refuse("ngrams without split");
+    if (!Widths(c).empty()) return c.emit().Refuse("ngrams without split");
     const ValueId numbers = NumbersOf(c, v, text);
     return c.AddOutput(mode == "int" ? Cut(c, numbers) : Output(c, v, numbers, mode));
   }
-  const int rank = c.e().rank(c.in());
-  if (rank == 2 && c.e().dim(c.in(), 1) == 1)
-    text = c.e().Op("Squeeze", {text}, MakeAttrs("squeeze_dims", std::vector<int64_t>{-1}));
+  const int rank = c.emit().rank(c.in());
+  if (rank == 2 && c.emit().dim(c.in(), 1) == 1)
+    text = c.emit().Op("Squeeze", {text}, MakeAttrs("squeeze_dims", std::vector<int64_t>{-1}));
   else if (rank != 1)
-    return c.e().Reject("its input is " + ToString(c.e().type(c.in())) + ", expected one text per row");
+    return c.emit().Reject("its input is " + ToString(c.emit().type(c.in())) + ", expected one text per row");
   Ragged tokens = Tokens(c, text);
-  const Extent rows = c.e().size(c.in(), 0);
+  const Extent rows = c.emit().size(c.in(), 0);
   tokens.values = NumbersOf(c, v, tokens.values);
-  if (c.e().ok()) c.AddOutput(mode == "int" ? Padded(c, tokens, rows) : Counted(c, v, tokens, rows, mode));
+  if (c.emit().ok()) c.AddOutput(mode == "int" ? Padded(c, tokens, rows) : Counted(c, v, tokens, rows, mode));
 }
 
 template <bool kIntegers>
@@ -187,9 +209,9 @@ void Lookup(LayerCall& c) {
   std::optional<std::string> mask;
   if (c.Has("mask_token")) mask = kIntegers ? std::to_string(c.Int("mask_token")) : c.Str("mask_token", "");
   const Vocabulary v = ReadVocabulary(c, mode, c.Int("num_oov_indices", 1), mask, kIntegers);
-  if (!c.e().ok()) return;
+  if (!c.emit().ok()) return;
   if (!c.Bool("invert", false)) return c.AddOutput(Output(c, v, NumbersOf(c, v, c.in()), mode));
-  if (mode != "int") return c.e().Reject("it inverts with output_mode " + mode);
+  if (mode != "int") return c.emit().Reject("it inverts with output_mode " + mode);
   c.AddOutput(WordsOf(c, v, c.in()));
 }
 
@@ -197,22 +219,23 @@ void Lookup(LayerCall& c) {
 void Hashing(LayerCall& c) {
   const int64_t bins = c.Int("num_bins");
   const bool masked = c.Has("mask_value");
-  if (bins < 1 || (masked && bins < 2)) return c.e().Reject("its num_bins is " + std::to_string(bins));
+  if (bins < 1 || (masked && bins < 2)) return c.emit().Reject("its num_bins is " + std::to_string(bins));
   const ValueId in = c.in();
-  const bool text = c.e().dtype(in) == DType::kString;
+  const bool text = c.emit().dtype(in) == DType::kString;
   ValueId numbers = HashedBuckets(c, in, bins - (masked ? 1 : 0));
   if (masked) {
     const auto scalar = [&](int64_t number) {
-      return c.e().Const({{DType::kI64, Shape::Scalar()}, Buffer::Of<int64_t>(std::vector<int64_t>{number})});
+      return c.emit().Const(
+          {{DType::kI64, Shape::Scalar()}, Buffer::Of<int64_t>(std::vector<int64_t>{number})});
     };
     const ValueId is_mask =
-        text ? c.e().Op("Equal", {in, Text(c, c.Str("mask_value", ""))})
-             : c.e().Op("Equal", {c.e().Cast(in, DType::kI64), scalar(c.Int("mask_value"))});
-    numbers = c.e().Op("SelectV2", {is_mask, scalar(0), c.e().Op("AddV2", {numbers, scalar(1)})});
+        text ? c.emit().Op("Equal", {in, Text(c, c.Str("mask_value", ""))})
+             : c.emit().Op("Equal", {c.emit().Cast(in, DType::kI64), scalar(c.Int("mask_value"))});
+    numbers = c.emit().Op("SelectV2", {is_mask, scalar(0), c.emit().Op("AddV2", {numbers, scalar(1)})});
   }
   const std::string mode = ModeOf(c);
-  if (mode != "int" && c.Bool("sparse", false)) return c.e().Refuse("a sparse result");
-  c.AddOutput(mode == "int" ? numbers : Encoded(c, c.e().Cast(numbers, DType::kI32), bins, mode));
+  if (mode != "int" && c.Bool("sparse", false)) return c.emit().Refuse("a sparse result");
+  c.AddOutput(mode == "int" ? numbers : Encoded(c, c.emit().Cast(numbers, DType::kI32), bins, mode));
 }
 
 }  // namespace

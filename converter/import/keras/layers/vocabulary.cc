@@ -38,7 +38,7 @@ Words Listed(LayerCall& c, const json& listed, bool integers) {
     if (!integers && item.is_string()) words.push_back(item.get<std::string>());
     else if (integers && item.is_number_integer()) words.push_back(std::to_string(item.get<int64_t>()));
   if (words.size() != listed.size())
-    c.e().Refuse("a vocabulary that is not a list of " + std::string(integers ? "integers" : "strings"));
+    c.emit().Refuse("a vocabulary that is not a list of " + std::string(integers ? "integers" : "strings"));
   return words;
 }
 
@@ -48,8 +48,10 @@ Words Written(LayerCall& c, std::string_view text, bool integers) {
   for (std::string& word : words) {
     if (!integers) break;
     const auto value = Integer(word);
-    if (!value)
-      return c.e().Reject("\"" + word.substr(0, 40) + "\" in its vocabulary is no integer"), Words();
+    if (!value) {
+      c.emit().Reject("\"" + word.substr(0, 40) + "\" in its vocabulary is no integer");
+      return {};
+    }
     word = std::to_string(*value);
   }
   return words;
@@ -59,17 +61,22 @@ Words Written(LayerCall& c, std::string_view text, bool integers) {
 Words Stored(LayerCall& c, bool integers) {
   const json listed = c.config().value("vocabulary", json());
   if (listed.is_array() && !listed.empty()) return Listed(c, listed, integers);
-  if (!listed.is_null() && !listed.is_array())
-    return c.e().Refuse("a vocabulary that is not in the file; pass the layer a list"), Words();
+  if (!listed.is_null() && !listed.is_array()) {
+    c.emit().Refuse("a vocabulary that is not in the file; pass the layer a list");
+    return {};
+  }
   for (const char* part : {"", "_lookup_layer/"}) {
     const auto text = c.state().archive.Asset(c.layer().group + part + "vocabulary.txt");
-    if (!text) return c.e().Fail(text.error()), Words();
+    if (!text) {
+      c.emit().Fail(text.error());
+      return {};
+    }
     if (*text) return Written(c, **text, integers);
   }
-  return c.e().Reject(
-             "the file has no vocabulary of it; adapt the layer, or pass it a list, before saving the "
-             "model as .keras"),
-         Words();
+  c.emit().Reject(
+      "the file has no vocabulary of it; adapt the layer, or pass it a list, before saving the "
+      "model as .keras");
+  return {};
 }
 
 // Weights of the tokens in front of their average for unknown words.
@@ -80,7 +87,7 @@ std::vector<float> StoredWeights(LayerCall& c, size_t listed, const Vocabulary& 
     for (const json& item : given)
       if (item.is_number()) weights.push_back(item.get<float>());
   if (!weights.empty()) {
-    if (weights.size() != listed) c.e().Reject("its idf_weights are not one per word");
+    if (weights.size() != listed) c.emit().Reject("its idf_weights are not one per word");
     if (listed == v.tokens.size() && v.oov_end > 0) {
       const float mean =
           std::accumulate(weights.begin(), weights.end(), 0.0F) / static_cast<float>(weights.size());
@@ -88,17 +95,27 @@ std::vector<float> StoredWeights(LayerCall& c, size_t listed, const Vocabulary& 
     }
     return weights;
   }
-  if (!c.state().archive.by_object()) return c.e().Reject("the file has no idf_weights of it"), weights;
+  if (!c.state().archive.by_object()) {
+    c.emit().Reject("the file has no idf_weights of it");
+    return weights;
+  }
   for (const char* part : {"", "_lookup_layer/"}) {
     const std::string dataset = c.state().archive.FindWeight(c.layer().group + part + "vars/idf_weights");
     if (dataset.empty()) continue;
     const auto stored = c.state().archive.Read(dataset);
-    if (!stored) return c.e().Fail(stored.error()), weights;
-    if (stored->type.dtype != DType::kF32) return c.e().Reject("its idf_weights are no floats"), weights;
+    if (!stored) {
+      c.emit().Fail(stored.error());
+      return weights;
+    }
+    if (stored->type.dtype != DType::kF32) {
+      c.emit().Reject("its idf_weights are no floats");
+      return weights;
+    }
     const auto values = stored->data.As<float>();
     return {values.begin(), values.end()};
   }
-  return c.e().Reject("the file has no idf_weights of it"), weights;
+  c.emit().Reject("the file has no idf_weights of it");
+  return weights;
 }
 
 Tensor Numbers(const std::vector<int64_t>& numbers) {
@@ -114,19 +131,19 @@ Tensor TokensOf(const Vocabulary& v, const Words& words) {
   return Numbers(integers);
 }
 ValueId Scalar(LayerCall& c, int64_t number) {
-  return c.e().Const({{DType::kI64, Shape::Scalar()}, Buffer::Of<int64_t>(std::vector<int64_t>{number})});
+  return c.emit().Const({{DType::kI64, Shape::Scalar()}, Buffer::Of<int64_t>(std::vector<int64_t>{number})});
 }
 
 ValueId Find(LayerCall& c, const Tensor& keys, const Tensor& values, ValueId key, ValueId otherwise) {
-  const ValueId table =
-      c.e().Op("HashTableV2", {}, MakeAttrs("table_id", c.state().tables++, "keys", keys, "values", values));
-  return c.e().Op("LookupTableFindV2", {table, key, otherwise});
+  const ValueId table = c.emit().Op(
+      "HashTableV2", {}, MakeAttrs("table_id", c.state().tables++, "keys", keys, "values", values));
+  return c.emit().Op("LookupTableFindV2", {table, key, otherwise});
 }
 
 // The numbers of unknown words, from 0 on.
 ValueId BucketsOf(LayerCall& c, const Vocabulary& v, ValueId words, int64_t buckets) {
   if (v.integers && c.Str("oov_method", "floormod") != "farmhash")
-    return c.e().Op("FloorMod", {words, Scalar(c, buckets)});
+    return c.emit().Op("FloorMod", {words, Scalar(c, buckets)});
   return HashedBuckets(c, words, buckets);
 }
 
@@ -135,16 +152,19 @@ std::vector<int64_t> KeyOf(LayerCall& c) {
   const json salt = c.config().value("salt", json());
   if (salt.is_number_integer()) return std::vector<int64_t>(2, salt.get<int64_t>());
   std::vector<int64_t> key = c.Ints("salt");
-  if (key.size() != 2) c.e().Reject("its salt is not one or two integers");
+  if (key.size() != 2) c.emit().Reject("its salt is not one or two integers");
   return key;
 }
 
 }  // namespace
 
 ValueId HashedBuckets(LayerCall& c, ValueId values, int64_t buckets) {
-  if (c.e().dtype(values) != DType::kString) values = c.e().Op("AsString", {c.e().Cast(values, DType::kI64)});
-  if (!c.Has("salt")) return c.e().Op("StringToHashBucketFast", {values}, MakeAttrs("num_buckets", buckets));
-  return c.e().Op("StringToHashBucketStrong", {values}, MakeAttrs("num_buckets", buckets, "key", KeyOf(c)));
+  if (c.emit().dtype(values) != DType::kString)
+    values = c.emit().Op("AsString", {c.emit().Cast(values, DType::kI64)});
+  if (!c.Has("salt"))
+    return c.emit().Op("StringToHashBucketFast", {values}, MakeAttrs("num_buckets", buckets));
+  return c.emit().Op("StringToHashBucketStrong", {values},
+                     MakeAttrs("num_buckets", buckets, "key", KeyOf(c)));
 }
 
 Vocabulary ReadVocabulary(LayerCall& c, const std::string& mode, int64_t oov_count,
@@ -154,12 +174,14 @@ Vocabulary ReadVocabulary(LayerCall& c, const std::string& mode, int64_t oov_cou
   v.masked = mask.has_value();
   v.mask = mask.value_or("");
   v.oov = integers ? std::to_string(c.Int("oov_token", -1)) : c.Str("oov_token", "[UNK]");
-  if (oov_count < 0 || oov_count > INT32_MAX)
-    return c.e().Reject("its num_oov_indices is " + std::to_string(oov_count)), v;
+  if (oov_count < 0 || oov_count > INT32_MAX) {
+    c.emit().Reject("its num_oov_indices is " + std::to_string(oov_count));
+    return v;
+  }
   v.oov_begin = mode == "int" && v.masked ? 1 : 0;
   v.oov_end = v.oov_begin + oov_count;
   Words words = Stored(c, integers);
-  if (!c.e().ok()) return v;
+  if (!c.emit().ok()) return v;
   // Files store the vocabulary with or without the special tokens in front.
   Words special(static_cast<size_t>(v.oov_begin), v.mask);
   if (words.size() >= static_cast<size_t>(v.oov_end)) special.resize(static_cast<size_t>(v.oov_end), v.oov);
@@ -169,13 +191,13 @@ Vocabulary ReadVocabulary(LayerCall& c, const std::string& mode, int64_t oov_cou
     words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(special.size()));
   v.tokens = std::move(words);
   if (std::set<std::string_view>(v.tokens.begin(), v.tokens.end()).size() != v.tokens.size())
-    c.e().Reject("a word is in its vocabulary twice");
-  if (mode == "tf_idf" && c.e().ok()) v.weights = StoredWeights(c, listed, v);
+    c.emit().Reject("a word is in its vocabulary twice");
+  if (mode == "tf_idf" && c.emit().ok()) v.weights = StoredWeights(c, listed, v);
   return v;
 }
 
 ValueId NumbersOf(LayerCall& c, const Vocabulary& v, ValueId words) {
-  if (v.integers) words = c.e().Cast(words, DType::kI64);
+  if (v.integers) words = c.emit().Cast(words, DType::kI64);
   Words keys;
   std::vector<int64_t> numbers;
   if (v.masked) {
@@ -191,8 +213,8 @@ ValueId NumbersOf(LayerCall& c, const Vocabulary& v, ValueId words) {
   const ValueId unknown = Scalar(c, buckets == 1 ? v.oov_begin : -1);
   const ValueId found = Find(c, TokensOf(v, keys), Numbers(numbers), words, unknown);
   if (buckets <= 1) return found;
-  const ValueId hashed = c.e().Op("AddV2", {BucketsOf(c, v, words, buckets), Scalar(c, v.oov_begin)});
-  return c.e().Op("SelectV2", {c.e().Op("Equal", {found, unknown}), hashed, found});
+  const ValueId hashed = c.emit().Op("AddV2", {BucketsOf(c, v, words, buckets), Scalar(c, v.oov_begin)});
+  return c.emit().Op("SelectV2", {c.emit().Op("Equal", {found, unknown}), hashed, found});
 }
 
 ValueId WordsOf(LayerCall& c, const Vocabulary& v, ValueId numbers) {
@@ -203,7 +225,8 @@ ValueId WordsOf(LayerCall& c, const Vocabulary& v, ValueId numbers) {
   std::iota(keys.begin(), keys.end(), 0);
   Tensor unknown = TokensOf(v, {v.oov});
   unknown.type.shape = Shape::Scalar();
-  return Find(c, Numbers(keys), TokensOf(v, words), c.e().Cast(numbers, DType::kI64), c.e().Const(unknown));
+  return Find(c, Numbers(keys), TokensOf(v, words), c.emit().Cast(numbers, DType::kI64),
+              c.emit().Const(unknown));
 }
 
 }  // namespace fusebox::keras

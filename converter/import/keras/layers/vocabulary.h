@@ -16,7 +16,8 @@ struct Vocabulary {
   std::vector<std::string> tokens;  // numbers oov_end and above
   bool integers = false;            // tokens, mask and oov are integers in decimal
   std::vector<float> weights;       // of all numbers, mode tf_idf only
-  int64_t oov_begin = 0, oov_end = 0;
+  int64_t oov_begin = 0;
+  int64_t oov_end = 0;
   bool masked = false;  // the mask token has the number 0 with mode int, else none
   std::string mask, oov;
 

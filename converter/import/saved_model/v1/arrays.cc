@@ -229,7 +229,8 @@ class Lowering {
   // All indices of this array.
   bool CountsTo(Port indices, Port handle) const {
     if (!CountsFrom0(indices)) return false;
-    const int array = ArrayOf(handle), range = Origin(g_, indices).node;
+    const int array = ArrayOf(handle);
+    const int range = Origin(g_, indices).node;
     if (!g_.Is(array, kArray) || g_[array].inputs.size() != 1) return false;
     const Port size = Origin(g_, g_[array].inputs[0]);
     if (const tf::Tensor* tensor = ConstantOf(g_, indices))

@@ -128,13 +128,15 @@ class States {
 
   // The condition whose sides the inputs are on, and nothing else.
   Result<Joined> Join(const std::vector<Input>& inputs, int depth) const {
-    constexpr int kMostDepth = 16, kMostTries = 10000;
+    constexpr int kMostDepth = 16;
+    constexpr int kMostTries = 10000;
     for (const Side& side : inputs[0].sides) {
       if (depth >= kMostDepth || ++tries_ > kMostTries) break;
       const std::vector<Input> here = OnSide(inputs, side);
       const std::vector<Input> there = OnSide(inputs, {side.condition, !side.taken});
       if (there.empty() || here.size() + there.size() != inputs.size()) continue;
-      const auto around = Common(here, depth), other = Common(there, depth);
+      const auto around = Common(here, depth);
+      const auto other = Common(there, depth);
       if (!around || !other || *around != *other) continue;
       Joined out{side.condition, {}, *around};
       for (const Input& input : here) out.inputs[side.taken ? 1 : 0].push_back(input.port);

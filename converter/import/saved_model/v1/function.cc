@@ -69,7 +69,8 @@ class Extractor {
     if (!variable && IsCopied(from_, value, writes_)) return Port{Copy(Origin(from_, value).node), 0};
     const int number = arguments_.Of(*key, value);
     const auto [it, fresh] = argument_nodes_.emplace(number, static_cast<int>(out_.nodes.size()));
-    if (fresh) out_.nodes.push_back({nullptr, Kind::kOther, number, {}, {}, false});
+    if (fresh)
+      out_.nodes.push_back({.def = nullptr, .kind = Kind::kOther, .argument = number, .effect = false});
     return Port{it->second, 0};
   }
 

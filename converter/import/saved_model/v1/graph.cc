@@ -25,7 +25,8 @@ std::string Graph::Text(Port port) const {
 }
 
 int Graph::Add(const tf::NodeDef& def, std::vector<Port> inputs) {
-  nodes.push_back({&def, KindOf(def.op()), -1, std::move(inputs), {}, false});
+  nodes.push_back(
+      {.def = &def, .kind = KindOf(def.op()), .argument = -1, .inputs = std::move(inputs), .effect = false});
   return static_cast<int>(nodes.size()) - 1;
 }
 
@@ -45,7 +46,8 @@ const tf::Tensor* ConstantOf(const Graph& g, Port port) {
 }
 
 Result<std::vector<int>> Order(const Graph& g) {
-  std::vector<int> waiting(g.nodes.size(), 0), out;
+  std::vector<int> waiting(g.nodes.size(), 0);
+  std::vector<int> out;
   std::vector<std::vector<int>> readers(g.nodes.size());
   for (int n = 0; n < static_cast<int>(g.nodes.size()); ++n) {
     const auto after = [&](int producer) {
@@ -89,7 +91,8 @@ void Redirect(Graph& g, const std::map<int, int>& by) {
 }
 
 void Prune(Graph& g, bool states) {
-  std::vector<int> pending = g.effects, number(g.nodes.size(), -1);
+  std::vector<int> pending = g.effects;
+  std::vector<int> number(g.nodes.size(), -1);
   for (const Port& result : g.results) pending.push_back(result.node);
   while (!pending.empty()) {
     const int n = pending.back();

@@ -18,7 +18,8 @@
 namespace fusebox::saved_model::v1 {
 
 struct Port {
-  int node = -1, output = 0;
+  int node = -1;
+  int output = 0;
   auto operator<=>(const Port&) const = default;
 };
 

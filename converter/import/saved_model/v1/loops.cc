@@ -17,7 +17,7 @@ class Frames {
   Status Find() {
     FUSEBOX_ASSIGN(const std::vector<int> order, Order(g_));
     for (const int n : order) {
-      FUSEBOX_ASSIGN(const int around, Around(n));
+      FUSEBOX_ASSIGN(const int around, InputFrame(n));
       int& frame = of_[static_cast<size_t>(n)];
       frame = around;
       if (g_[n].kind == Kind::kEnter) {
@@ -45,11 +45,12 @@ class Frames {
   };
 
   // The innermost frame of a node's inputs.
-  Result<int> Around(int n) const {
+  Result<int> InputFrame(int n) const {
     int frame = 0;
     const auto join = [&](int producer) -> Status {
       if (g_[n].kind == Kind::kMerge && g_[producer].kind == Kind::kNextIteration) return {};
-      int deep = of(producer), flat = frame;
+      int deep = of(producer);
+      int flat = frame;
       if (frames_[static_cast<size_t>(deep)].depth < frames_[static_cast<size_t>(flat)].depth)
         std::swap(deep, flat);
       frame = deep;
@@ -63,7 +64,8 @@ class Frames {
   }
 
   Result<int> Entered(int n, int around) {
-    constexpr int kMostDepth = 64, kMostFrames = 4096;
+    constexpr int kMostDepth = 64;
+    constexpr int kMostFrames = 4096;
     const auto name = g_[n].def->attr().find("frame_name");
     const std::string text = name == g_[n].def->attr().end() ? "" : name->second.s();
     const auto [it, fresh] = numbers_.emplace(std::pair(around, text), count());
@@ -184,7 +186,7 @@ class Loop {
       if (!body[n].def) nodes[body[n].argument] = n;
     for (auto i = static_cast<int>(merges_.size()); i < static_cast<int>(arguments.values.size()); ++i) {
       const auto [it, fresh] = nodes.emplace(i, static_cast<int>(body.nodes.size()));
-      if (fresh) body.nodes.push_back({nullptr, Kind::kOther, i, {}, {}, false});
+      if (fresh) body.nodes.push_back({.def = nullptr, .kind = Kind::kOther, .argument = i, .effect = false});
       body.results.push_back({it->second, 0});
     }
   }

@@ -31,7 +31,7 @@ class Loader {
   void AddArgument(const std::string& name, int output, DType dtype) {
     const auto number = static_cast<int>(g_.arguments.size());
     arguments_[{name, output}] = static_cast<int>(g_.nodes.size());
-    g_.nodes.push_back({nullptr, Kind::kOther, number, {}, {}, false});
+    g_.nodes.push_back({.def = nullptr, .kind = Kind::kOther, .argument = number, .effect = false});
     g_.arguments.push_back(dtype);
     g_.labels.push_back(name + (output > 0 ? ":" + std::to_string(output) : ""));
   }
@@ -172,7 +172,9 @@ Result<const tf::FunctionDef*> RebuildFunction(SavedModel& model, const tf::Func
   Loader loader(model, true);
   for (const tf::NodeDef& node : def.node_def()) loader.AddNode(node);
   for (const auto& arg : def.signature().input_arg()) loader.AddArgument(arg.name(), 0, ToDType(arg.type()));
-  std::vector<std::string> names, results, effects;
+  std::vector<std::string> names;
+  std::vector<std::string> results;
+  std::vector<std::string> effects;
   for (const auto& [name, edge] : def.ret()) {
     names.push_back(name);
     results.push_back(edge);

@@ -143,15 +143,15 @@ constexpr fbx_plugin make_plugin(std::string_view id, std::string_view version, 
 constexpr fbx_entry make_entry(fbx_status (*load)(const fbx_host*, const fbx_plugin**) noexcept,
                                void (*unload)() noexcept = nullptr, uint32_t min_host_minor = 0) {
   constexpr std::string_view build = "c++ " __VERSION__;
-  return {FBX_ENTRY_MAGIC,
-          FBX_ABI_MAJOR,
-          FBX_ABI_MINOR,
-          sizeof(fbx_entry),
-          FBX_BUILD_FLAGS,
-          min_host_minor,
-          {build.data(), build.size()},
-          load,
-          unload};
+  return {.magic = FBX_ENTRY_MAGIC,
+          .major = FBX_ABI_MAJOR,
+          .minor = FBX_ABI_MINOR,
+          .size = sizeof(fbx_entry),
+          .flags = FBX_BUILD_FLAGS,
+          .min_host_minor = min_host_minor,
+          .build = {build.data(), build.size()},
+          .load = load,
+          .unload = unload};
 }
 
 }  // namespace detail
