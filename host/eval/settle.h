@@ -11,9 +11,8 @@
 namespace fusebox {
 
 struct Settled {
-  std::unique_ptr<Function>
-      function;  // with the kernels' shapes where those of the file differ; null: none differs
-  std::vector<std::string> refused;  // by node: why its kernel rejects its operands; empty: it does not
+  std::unique_ptr<Function> function;  // with the kernels' shapes where the file's differ; null: none differs
+  std::vector<std::string> refused;    // by node: why its kernel rejects its operands; empty: it does not
 };
 // Infers the nodes in order. Nodes without a kernel keep their types.
 Settled Settle(Registry&, HostCalls&, const Function&);

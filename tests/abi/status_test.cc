@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host does with each status that a callback returns: the table "Status codes" of docs/plugin-errors.md.
+// What the host does with each status that a callback returns: the table "Status codes" of
+// docs/plugin-errors.md.
 #include <gmock/gmock.h>
 
 #include "fusebox/abi/plugin.h"

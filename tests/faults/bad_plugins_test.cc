@@ -206,11 +206,10 @@ TEST(OpenPlugin, ThatAllUsersCanReplaceIsRefused) {
   std::filesystem::permissions(folder + "/fault.any", std::filesystem::perms::all);
   const Finished done = Execute({.command = Command::kRun}, folder);
   EXPECT_EQ(done.status, 2);
-  EXPECT_EQ(
-      done.err,
-      "W loader: plugin fault.any (MANIFEST) is broken: every user can replace its code; run chmod o-w "
-      "DIR/fault.any\n"
-      "fusebox: NODE: no kernel for fault.any(f32[2]); plugins were searched in DIR\n");
+  EXPECT_EQ(done.err,
+            "W loader: plugin fault.any (MANIFEST) is broken: every user can replace its code; run chmod o-w "
+            "DIR/fault.any\n"
+            "fusebox: NODE: no kernel for fault.any(f32[2]); plugins were searched in DIR\n");
 }
 
 TEST(ThrowingPlugin, IsAnErrorThatNamesTheNode) {

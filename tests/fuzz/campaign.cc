@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // campaign TARGET COUNT [SEED [FILE...]]: runs changed copies of a target's seeds, or of files, without Clang
-// and without a guide. COUNT 0: runs the files as they are. A copy that is accepted becomes a seed. An input that ends the process or takes 10 s
-// stays in the file campaign-TARGET-SEED.input of the working directory, one with an internal error in a file
-// beside it.
+// and without a guide. COUNT 0: runs the files as they are. A copy that is accepted becomes a seed. An input
+// that ends the process or takes 10 s stays in the file campaign-TARGET-SEED.input of the working directory,
+// one with an internal error in a file beside it.
 #include <sys/mman.h>
 #include <unistd.h>
 

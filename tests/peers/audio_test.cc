@@ -48,8 +48,8 @@ std::unique_ptr<Module> ModuleOf(const AudioNet& net) {
   return module;
 }
 
-// Stock keeps samples of one channel for the next one, and fails for several. It cuts the fraction of a frequency limit, which
-// TensorFlow keeps.
+// Stock keeps samples of one channel for the next one, and fails for several. It cuts the fraction of a
+// frequency limit, which TensorFlow keeps.
 TEST(AudioPeers, ComputesWhatStockComputes) {
   FUSEBOX_NEEDS_STOCK();
   for (const AudioNet& net : {AudioNet{16000, 1, 480, 160, 16000, 20, 4000, 40, 13},

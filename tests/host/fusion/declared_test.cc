@@ -317,7 +317,8 @@ TEST_F(Declared, ConditionsCompareAnAbsentAttributeAsTheirDefault) {
   };
   EXPECT_EQ(tried({{"axis", -1}, {"alpha", 1}}), "yes");
   EXPECT_EQ(tried({{"alpha", 1}}), "yes");
-  EXPECT_EQ(tried({{"axis", 0}, {"alpha", 1}}), "attribute axis: Failed to match expected value set by 'const' constraint.: 0");
+  EXPECT_EQ(tried({{"axis", 0}, {"alpha", 1}}),
+            "attribute axis: Failed to match expected value set by 'const' constraint.: 0");
   EXPECT_EQ(tried({{"axis", -1}}), "attribute lacks the key \"alpha\"");
 }
 
