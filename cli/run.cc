@@ -208,8 +208,8 @@ Result<Exit> Run(const RunFlags& flags) {
   if (!flags.delegates.weight_cache.empty()) session.progress = bar.listener();
   FUSEBOX_ASSIGN(Opened opened, Open(flags.model, options, session));
   FUSEBOX_ASSIGN(const Measured measured, RunAll(flags, opened, bar));
-  for (const std::string& notice : opened.session->notices()) Message(opened.path + ": " + notice);
-  for (const std::string& refused : Refused(flags, *opened.model)) Message(opened.path + ": " + refused);
+  PrintNotices(opened.path, opened.session->notices());
+  PrintNotices(opened.path, Refused(flags, *opened.model));
   if (!flags.output_dir.empty())
     FUSEBOX_TRY(WriteOutputDir(flags.output_dir, opened.ports, measured.inputs, measured.runs));
   FUSEBOX_TRY(flags.json ? PrintJson(flags, opened, measured) : PrintText(flags, opened, measured));

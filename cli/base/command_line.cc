@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -51,6 +52,23 @@ const CLI::App& Innermost(const CLI::App& root) {
 
 // Returns the error for the first unparsed word, with the closest known word, or an empty string if there is
 // none.
+// Options of benchmark_model, and what to write instead.
+constexpr std::pair<std::string_view, std::string_view> kOfBenchmarkModel[] = {
+    {"--use_xnnpack", "XNNPACK runs what it can; --delegate none leaves it out"},
+    {"--use_gpu", "no GPU delegate is installed with Fusebox; --delegate NAME uses one of a plugin"},
+    {"--use_nnapi", "there is no NNAPI delegate; --delegate NAME uses one of a plugin"},
+    {"--input_layer", "use --shape NAME=1,28,28"},
+    {"--input_layer_shape", "use --shape NAME=1,28,28"},
+    {"--input_layer_value_files", "use --input NAME=FILE.npy"},
+    {"--xnnpack_weight_cache_file_path", "use --weight-cache FILE"},
+};
+
+std::string Instead(std::string_view option) {
+  const auto* const found =
+      std::ranges::find(kOfBenchmarkModel, option, [](const auto& pair) { return pair.first; });
+  return found == std::end(kOfBenchmarkModel) ? std::string() : "; " + std::string(found->second);
+}
+
 std::string UnknownWord(const CLI::App& root) {
   const CLI::App& app = Innermost(root);
   std::vector<std::string> left = app.remaining(false);
@@ -62,7 +80,8 @@ std::string UnknownWord(const CLI::App& root) {
     for (const CLI::Option* option : app.get_options()) {
       for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
     }
-    return "unknown option " + word + DidYouMean(word, known);
+    const std::string instead = Instead(word);
+    return "unknown option " + word + (instead.empty() ? DidYouMean(word, known) : instead);
   }
   for (const CLI::App* sub : app.get_subcommands({})) known.push_back(sub->get_name());
   return (known.empty() ? "unexpected argument " : "unknown command ") + word + DidYouMean(word, known);

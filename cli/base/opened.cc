@@ -9,7 +9,7 @@ namespace fusebox::cli {
 Result<Opened> Open(const std::string& path, const ModelOptions& model, const SessionOptions& options) {
   Opened out{.path = path};
   FUSEBOX_ASSIGN(out.model, Model::Open(path, model));
-  for (const std::string& notice : out.model->notices()) Message(path + ": " + notice);
+  PrintNotices(path, out.model->notices());
   FUSEBOX_ASSIGN(out.session, Session::Create(out.model, options));
   out.ports = PortsOf(*out.model, *out.session, options.signature);
   return out;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/base/print.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -31,6 +34,13 @@ void WriteMessage(std::string out, std::string_view text) {
 }  // namespace
 
 void Message(std::string_view text) { WriteMessage(MessageHead(false), text); }
+void PrintNotices(std::string_view place, std::span<const std::string> notices) {
+  for (size_t i = 0; i < notices.size(); ++i) {
+    if (std::ranges::count(notices.first(i), notices[i]) > 0) continue;
+    const auto times = std::ranges::count(notices, notices[i]);
+    Message(fmt::format("{}: {}{}", place, notices[i], times > 1 ? fmt::format(" ({} times)", times) : ""));
+  }
+}
 void ErrorMessage(std::string_view text) { WriteMessage(MessageHead(true), text); }
 
 std::string FirstOfNames(const std::string& node) {

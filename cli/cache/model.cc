@@ -45,7 +45,7 @@ Result<CachingModel> OpenCaching(const CacheModelFlags& flags, bool pack) {
   FUSEBOX_ASSIGN(ModelOptions options, ModelOptionsOf(std::move(registry), delegates));
   if (!pack) options.delegate_options = kNoCache;
   FUSEBOX_ASSIGN(out.model, Model::Open(flags.model, options));
-  for (const std::string& notice : out.model->notices()) Message(flags.model + ": " + notice);
+  PrintNotices(flags.model, out.model->notices());
   return out;
 }
 
@@ -75,7 +75,7 @@ Status PackAll(const CacheModelFlags& flags, const CachingModel& cache, Progress
     if (const Status ready = session->Prepare(); !ready)
       Message(ready.error().message + "; the packed weights do not depend on it");
   }
-  for (const std::string& notice : session->notices()) Message(flags.model + ": " + notice);
+  PrintNotices(flags.model, session->notices());
   return {};
 }
 

@@ -64,11 +64,16 @@ Result<AtomicFile> AtomicFile::Create(const std::string& wanted) {
   const std::string path = renames ? EndOfLinks(wanted) : wanted;
   const std::string stem =
       renames ? path : (std::filesystem::temp_directory_path(error) / "fusebox-output").string();
+  AtomicFile file(path, {}, -1);  // nothing can fail after the file exists
   for (int attempt = 0; attempt < 100; ++attempt) {
     std::string temporary = stem + ".tmp-" + std::to_string(getpid()) + "-" + std::to_string(counter++);
     // Unlike mkstemp, open gives the file the permissions of the umask, like any new file.
     const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd >= 0) return AtomicFile(path, std::move(temporary), fd);
+    if (fd >= 0) {
+      file.temporary_ = std::move(temporary);
+      file.fd_ = fd;
+      return file;
+    }
     if (errno != EEXIST) return WriteError(path, errno);
   }
   return WriteError(path, EEXIST);

@@ -35,36 +35,42 @@ bool IsForeign(const void* caller) {
   return file.find("libprotobuf") != file.npos || file.find("libabsl") != file.npos;
 }
 
-// The JSON library allocates in its destructor, which may not throw: addresses of that function's code.
+// Code of libraries that does not survive a failure: the JSON library allocates in its destructor, which may
+// not throw, and valijson does not look at what its allocator returns.
 struct Code {
   uintptr_t begin, end;
 };
-std::vector<Code>* json_destructors = nullptr;
+std::vector<Code>* unsafe_code = nullptr;
 
 // Symbols of a program are only in its file.
-void FindJsonDestructors() {
-  json_destructors = new std::vector<Code>;
+void FindUnsafeCode() {
+  unsafe_code = new std::vector<Code>;
   Dl_info self;
   FILE* const symbols =
       popen(("nm -SC --defined-only /proc/" + std::to_string(getpid()) + "/exe").c_str(), "r");
-  if (symbols == nullptr || dladdr(reinterpret_cast<void*>(&FindJsonDestructors), &self) == 0) return;
+  if (symbols == nullptr || dladdr(reinterpret_cast<void*>(&FindUnsafeCode), &self) == 0) return;
   const auto base = reinterpret_cast<uintptr_t>(self.dli_fbase);
   char line[4096];
   while (std::fgets(line, sizeof line, symbols) != nullptr) {
     uintptr_t begin = 0, size = 0;
     if (std::strstr(line, "json_value::destroy(") != nullptr &&
         std::sscanf(line, "%lx %lx", &begin, &size) == 2)
-      json_destructors->push_back({base + begin, base + begin + size});
+      unsafe_code->push_back({base + begin, base + begin + size});
   }
   pclose(symbols);
 }
 
-bool InJsonDestructor() {
-  void* frames[16];
-  const int found = json_destructors == nullptr ? 0 : backtrace(frames, 16);
+bool InUnsafeCode() {
+  void* frames[32];
+  const int found = unsafe_code == nullptr ? 0 : backtrace(frames, 32);
   return std::any_of(frames, frames + found, [](void* frame) {
+    // Its constructor calls functions of libstdc++ that may not throw.
+    Dl_info info;
+    if (dladdr(frame, &info) != 0 && info.dli_sname != nullptr &&
+        std::string_view(info.dli_sname).find("18directory_iterator") != std::string_view::npos)
+      return true;
     const auto at = reinterpret_cast<uintptr_t>(frame);
-    return std::ranges::any_of(*json_destructors,
+    return std::ranges::any_of(*unsafe_code,
                                [at](const Code& code) { return at > code.begin && at <= code.end; });
   });
 }
@@ -87,7 +93,7 @@ bool Fails(const void* caller) {
     ++count;
     if (sites != nullptr) NoteSite();
     fails = fail_at != 0 && (count == fail_at || (count > fail_at && then_what == Then::kKeepFailing));
-    fails = fails && !InJsonDestructor();
+    fails = fails && !InUnsafeCode();
     failed = failed || fails;
   }
   armed = true;
@@ -98,7 +104,7 @@ void Note(int64_t change) { living += change; }
 
 void Arm(uint64_t fail, Then then) {
 #ifdef FUSEBOX_HAS_SYMBOLS
-  if (json_destructors == nullptr) FindJsonDestructors();
+  if (unsafe_code == nullptr) FindUnsafeCode();
 #endif
   count = 0;
   fail_at = fail;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes allocations of this thread fail: operator new, and the malloc, calloc, posix_memalign and mmap of our
-// own objects. Allocations that other libraries make are left alone: most cannot survive their failure. So is
-// the stack that nlohmann::json allocates in its destructor.
+// own objects. Allocations that other libraries make are left alone, for most cannot survive their failure:
+// protobuf, valijson, the destructor of nlohmann::json, directory iterators.
 #pragma once
 
 #include <cstdint>

@@ -86,6 +86,18 @@ TEST(Usage, UnknownOptionIsToldWithItsNeighbor) {
   EXPECT_THAT(done.err, HasSubstr("fusebox convert --help"));
 }
 
+TEST(Usage, OptionsOfBenchmarkModelAreToldWithTheirSuccessors) {
+  const auto error = [](const std::string& option) {
+    const Finished done = Fusebox({"bench", "--graph=x.tflite", option});
+    EXPECT_EQ(done.status, 2) << option;
+    return done.err;
+  };
+  EXPECT_THAT(error("--use_xnnpack=false"),
+              HasSubstr("unknown option --use_xnnpack; XNNPACK runs what it can"));
+  EXPECT_THAT(error("--input_layer=x"), HasSubstr("; use --shape NAME=1,28,28"));
+  EXPECT_THAT(error("--use_gpu=true"), HasSubstr("; no GPU delegate is installed"));
+}
+
 TEST(Usage, BadValuesNameTheirFlag) {
   for (const std::vector<std::string>& line :
        std::vector<std::vector<std::string>>{{"convert", "in", "-o", "out", "--batch", "0"},
