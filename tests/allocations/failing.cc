@@ -53,8 +53,9 @@ void FindUnsafeCode() {
   char line[4096];
   while (std::fgets(line, sizeof line, symbols) != nullptr) {
     uintptr_t begin = 0, size = 0;
-    if (std::strstr(line, "json_value::destroy(") != nullptr &&
-        std::sscanf(line, "%lx %lx", &begin, &size) == 2)
+    const bool unsafe =
+        std::strstr(line, "json_value::destroy(") != nullptr || std::strstr(line, " valijson::") != nullptr;
+    if (unsafe && std::sscanf(line, "%lx %lx", &begin, &size) == 2)
       unsafe_code->push_back({base + begin, base + begin + size});
   }
   pclose(symbols);

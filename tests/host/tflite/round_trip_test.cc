@@ -46,8 +46,9 @@ TEST(Options, ComeBackFromEveryFieldOfEveryTable) {
       operands.push_back(main.AddInput({DType::kF32, {1}}, "x" + std::to_string(i)));
     const size_t states = StateOperands(info.op).size();
     const bool basic = info.op == Op::kLstm;
-    Node& node =
-        main.AddNode(info.op, operands, std::vector<Type>(1 + (basic ? 0 : states), Type{DType::kF32, {1}}));
+    const bool handle = info.op == Op::kVarHandle || info.op == Op::kHashtable;
+    const Type result{handle ? DType::kResource : DType::kF32, {1}};
+    Node& node = main.AddNode(info.op, operands, std::vector<Type>(1 + (basic ? 0 : states), result));
     for (const OptionField& field : table->fields) node.attrs.Set(field.name, Sample(field));
     if (info.op == Op::kCallOnce) node.results.clear();
     if (info.op == Op::kStablehloCustomCall) node.attrs.Erase("called_computations");
