@@ -59,6 +59,7 @@ void ReadWords(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace fusebox::cli;
+  EndIfMemoryIsMissing();
   ReadWords(argc, argv);
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (std::ranges::find(kOfConvert, command) != kOfConvert.end()) return BecomeConvert(argv);

@@ -165,9 +165,11 @@ int Parse(int argc, char** argv, const std::function<void(CLI::App& root, Action
 
 }  // namespace
 
+void EndIfMemoryIsMissing() { std::set_terminate(EndWithoutMemory); }
+
 int RunCommandLine(int argc, char** argv, const std::function<void(CLI::App& root, Action& action)>& add) {
   ReportPluginCrashes();
-  std::set_terminate(EndWithoutMemory);
+  EndIfMemoryIsMissing();
   std::signal(SIGXFSZ, SIG_IGN);  // writing beyond `ulimit -f` then fails with EFBIG
   try {
     return Parse(argc, argv, add);

@@ -218,7 +218,12 @@ struct JsonSchema::Impl {
 };
 
 Result<JsonSchema> JsonSchema::Parse(std::string_view text, bool vendor_keys) {
-  auto impl = std::make_shared<Impl>();
+  std::shared_ptr<Impl> impl;
+  try {
+    impl = std::make_shared<Impl>();
+  } catch (const std::runtime_error&) {
+    throw std::bad_alloc();  // what valijson means
+  }
   FUSEBOX_ASSIGN(impl->text, ParseJson(text, "schema"));
   if (const std::string why = UnsoundReference(impl->text); !why.empty())
     return Invalid("not a JSON Schema: " + why);

@@ -36,7 +36,7 @@ bool IsForeign(const void* caller) {
 }
 
 // Code of libraries that does not survive a failure: the JSON library allocates in its destructor, which may
-// not throw, and valijson does not look at what its allocator returns.
+// not throw, copies of protobuf messages leak, and valijson does not look at what its allocator returns.
 struct Code {
   uintptr_t begin, end;
 };
@@ -53,8 +53,10 @@ void FindUnsafeCode() {
   char line[4096];
   while (std::fgets(line, sizeof line, symbols) != nullptr) {
     uintptr_t begin = 0, size = 0;
-    const bool unsafe =
-        std::strstr(line, "json_value::destroy(") != nullptr || std::strstr(line, " valijson::") != nullptr;
+    const bool unsafe = std::ranges::any_of(
+        std::initializer_list<const char*>{"json_value::destroy(",
+                                           " valijson::", " fusebox::tf::", " google::protobuf::"},
+        [&](const char* name) { return std::strstr(line, name) != nullptr; });
     if (unsafe && std::sscanf(line, "%lx %lx", &begin, &size) == 2)
       unsafe_code->push_back({base + begin, base + begin + size});
   }
