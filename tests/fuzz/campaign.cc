@@ -4,6 +4,7 @@
 // that ends the process or takes 10 s stays in the file campaign-TARGET-SEED.input of the working directory,
 // one with an internal error in a file beside it.
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,6 +46,12 @@ class Kept {
   char* memory_ = nullptr;
 };
 
+// Ends the process after that many seconds of its CPU time, whatever else the machine does; 0: no more.
+void Limit(int seconds) {
+  const itimerval timer{{}, {seconds, 0}};
+  setitimer(ITIMER_PROF, &timer, nullptr);
+}
+
 std::vector<std::string> SeedsOf(const Target& target) {
   std::vector<std::string> seeds = target.seeds();
   if (target.odd_seeds)
@@ -77,9 +84,9 @@ int Run(const Target& target, uint64_t count, uint64_t seed, std::span<char*> fi
     const std::string copy = target.mutate(seeds[random() % seeds.size()], random);
     if (copy.empty() || copy.size() > kMostBytes) continue;
     kept.Keep(copy);
-    alarm(10);
+    Limit(10);
     const Status status = target.run(std::as_bytes(std::span(copy)));
-    alarm(0);
+    Limit(0);
     ++done;
     if (status) {
       ++accepted;
