@@ -28,9 +28,9 @@ quietly models write_models models --model keras_lstm --seed 1
 echo "  build/release/demo/models/keras_lstm"
 
 step "fusebox convert: plugin fusebox.rnn replaces the loop by one op, which is verified against the loop"
-fusebox convert models/keras_lstm -o fused.tflite --batch 1 --verify strict --report report.json | sed 's/^/  /'
+fusebox convert models/keras_lstm -o fused.tflite --batch 1 --verify strict --report report.json | fold -s -w 98 | sed 's/^/  /'
 step "fusebox convert --composites inline: the same model, with the loop"
-fusebox convert models/keras_lstm -o loop.tflite --batch 1 --composites inline | sed 's/^/  /'
+fusebox convert models/keras_lstm -o loop.tflite --batch 1 --composites inline | fold -s -w 98 | sed 's/^/  /'
 
 # Built against the installation, like a third party's program.
 [ -f host_app/CMakeCache.txt ] ||
@@ -43,7 +43,7 @@ done
 
 step "fusebox compare: both files on the same inputs"
 fusebox compare fused.tflite loop.tflite --runs 10 --atol 1e-5 --rtol 0 >compare.txt || { cat compare.txt; fail "they differ"; }
-sed 's/^/  /' compare.txt
+fold -s -w 98 compare.txt | sed 's/^/  /'
 
 step "Time of a run:"
 python3 - report.json <<'P' || fail "nothing was fused"
