@@ -28,9 +28,11 @@ class Evaluation final : public Resizer {
     Inference inference(node_.results.size(), types);
     FUSEBOX_ASSIGN(const Accepted accepted, Accepted::Make(kernel_, call_, *view_.abi(), inference));
     FUSEBOX_TRY(PlaceResults(inference));
-    FUSEBOX_TRY(accepted.Init(&instance_));
-    FUSEBOX_TRY(Prepare());
-    FUSEBOX_TRY(Invoke());
+    if (!AreEmpty()) {
+      FUSEBOX_TRY(accepted.Init(&instance_));
+      FUSEBOX_TRY(Prepare());
+      FUSEBOX_TRY(Invoke());
+    }
     std::vector<Tensor> results;
     for (size_t i = 0; i < memory_.size(); ++i) {
       const fbx_tensor& tensor = view_.result(i).edit();
@@ -85,6 +87,13 @@ class Evaluation final : public Resizer {
       }
     }
     return {};
+  }
+
+  // Returns whether nothing is to be computed. A kernel could loop over billions of pixels without channels.
+  bool AreEmpty() {
+    for (size_t i = 0; i < memory_.size(); ++i)
+      if (memory_[i] == nullptr || view_.result(i).edit().bytes > 0) return false;
+    return true;
   }
 
   void Allocate(uint32_t result, const Type& type, size_t bytes) {

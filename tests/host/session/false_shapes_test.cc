@@ -53,19 +53,23 @@ TEST(FalseShapes, LoopsOverNothingDoNotStart) {
   EXPECT_EQ(ToString(session->output(0)->type), "i8[0,4]");
 }
 
-// Two billion pixels without channels.
+// Two billion pixels without channels, as an input and as a constant.
 TEST(FalseShapes, EmptyResultsTakeNoTime) {
-  auto module = std::make_unique<Module>();
-  Function& f = module->Add("main");
-  const ValueId x = f.AddInput(run::F32({1, 2, INT32_MAX, 0}), "x");
-  Attrs attrs;
-  attrs.Set("padding", "VALID");
-  for (const char* const size : {"filter_height", "filter_width", "stride_h", "stride_w"}) attrs.Set(size, 1);
-  f.outputs = f.AddNode(Op::kMaxPool2D, {x}, {run::F32({1, 2, INT32_MAX, 0})}, attrs).results;
-  const auto session = SessionOf(std::move(module));
-  const Status ran = session->Run();
-  ASSERT_TRUE(ran) << ran.error().message;
-  EXPECT_EQ(ToString(session->output(0)->type), "f32[1,2,2147483647,0]");
+  for (const bool constant : {false, true}) {
+    auto module = std::make_unique<Module>();
+    Function& f = module->Add("main");
+    const Type pixels = run::F32({1, 2, INT32_MAX, 0});
+    const ValueId x = constant ? f.AddConst(pixels, Buffer::Copy({})) : f.AddInput(pixels, "x");
+    Attrs attrs;
+    attrs.Set("padding", "VALID");
+    for (const char* const size : {"filter_height", "filter_width", "stride_h", "stride_w"})
+      attrs.Set(size, 1);
+    f.outputs = f.AddNode(Op::kMaxPool2D, {x}, {pixels}, attrs).results;
+    const auto session = SessionOf(std::move(module));
+    const Status ran = session->Run();
+    ASSERT_TRUE(ran) << ran.error().message;
+    EXPECT_EQ(ToString(session->output(0)->type), "f32[1,2,2147483647,0]");
+  }
 }
 
 // QUANTIZE along the last of three declared dims of a value that has one.
