@@ -56,6 +56,8 @@ struct Registry::Impl final : Broker {
   std::vector<Plugin*> Providers(std::string_view id);
   std::string WhyNot(std::string_view id);
   void WarnOfUnknownIds();
+  void Break(Plugin& plugin, std::string why);  // WarnOfBroken reports it
+  void WarnOfBroken();
   // Returns the options_schema of a custom op, or null if it has none.
   const OpSchema* SchemaOf(const Registry& registry, const Node& node);
   // Returns the first usable plugin whose manifest lists the delegate, or null if there is none.
@@ -79,7 +81,8 @@ struct Registry::Impl final : Broker {
   Config config;
   Policy policy;
   mutable std::recursive_mutex mutex;
-  std::deque<Plugin> plugins;  // in search order, built-in last
+  std::deque<Plugin> plugins;             // in search order, built-in last
+  std::vector<const PluginInfo*> broken;  // not reported yet
   std::vector<std::string> searched;
   std::vector<Plugin*> load_order;
   std::vector<std::pair<const PluginInfo*, const Plugin*>> uses;  // of services: user, provider

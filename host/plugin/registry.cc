@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "host/base/json.h"
@@ -39,13 +41,6 @@ void Mark(PluginInfo& info, PluginInfo::State state, std::string why) {
   info.why = std::move(why);
 }
 
-// Marks it as broken, with a warning.
-void Break(PluginInfo& info, std::string why) {
-  Mark(info, PluginInfo::State::kBroken, std::move(why));
-  const std::string at = info.why.starts_with(info.manifest.path) ? "" : " (" + info.manifest.path + ")";
-  Log("loader").warn("plugin {}{} is broken: {}", info.manifest.id, at, info.why);
-}
-
 }  // namespace
 
 std::string_view Name(PluginInfo::State state) {
@@ -68,7 +63,7 @@ Status Registry::Impl::AddFound(const Found& found) {
   plugin.named = found.named;
   const auto refuse = [&](std::string why) {
     if (found.named) Mark(info, PluginInfo::State::kBroken, std::move(why));  // LoadNamed reports it
-    else Break(info, std::move(why));
+    else Break(plugin, std::move(why));
     return Status();
   };
   info.manifest = UnreadManifest(found.manifest);
@@ -91,7 +86,7 @@ Status Registry::Impl::AddFound(const Found& found) {
     return {};
   }
   if (!manifest) {
-    Break(info, manifest.error().message);
+    Break(plugin, manifest.error().message);
     return {};
   }
   if (const Status trusted = CheckManifest(info.manifest, policy); !trusted)
@@ -100,12 +95,12 @@ Status Registry::Impl::AddFound(const Found& found) {
     // One search path may serve several machines: a plugin for another one is no cause for a warning.
     const bool foreign = why == info.manifest.no_library;
     if (foreign) Mark(info, PluginInfo::State::kBroken, std::move(why));
-    else Break(info, std::move(why));
+    else Break(plugin, std::move(why));
     return {};
   }
   const auto options = OptionsFor(info.manifest);
   if (!options && config.options.contains(info.manifest.id)) return std::unexpected(options.error());
-  if (!options) Break(info, options.error().message);
+  if (!options) Break(plugin, options.error().message);
   return {};
 }
 
@@ -174,9 +169,12 @@ const LoadedPlugin* Registry::Impl::Load(Plugin& plugin, bool quiet) {
     ReadDelegateSchemas(plugin);
     return plugin.loaded.get();
   }
-  if (quiet || plugin.named)
+  if (quiet || plugin.named) {
     Mark(plugin.info, PluginInfo::State::kBroken, opened.error().message);  // LoadNamed reports it
-  else Break(plugin.info, opened.error().message);
+  } else {
+    Break(plugin, opened.error().message);
+    WarnOfBroken();
+  }
   return nullptr;
 }
 
@@ -222,6 +220,28 @@ Status Registry::Impl::Open(Plugin& plugin) {
   return {};
 }
 
+void Registry::Impl::Break(Plugin& plugin, std::string why) {
+  Mark(plugin.info, PluginInfo::State::kBroken, std::move(why));
+  broken.push_back(&plugin.info);
+}
+
+// A folder that every user can write to breaks all plugins in it for one reason.
+void Registry::Impl::WarnOfBroken() {
+  for (auto& infos = broken; !infos.empty();) {
+    const PluginInfo& first = *infos.front();
+    std::vector<std::string> ids;
+    std::erase_if(infos, [&](const PluginInfo* info) {
+      if (info->why != first.why) return false;
+      ids.push_back(info->manifest.id);
+      return true;
+    });
+    const std::string at = first.why.starts_with(first.manifest.path) ? "" : " (" + first.manifest.path + ")";
+    if (ids.size() > 1)
+      Log("loader").warn("each of the plugins {} is broken: {}", fmt::join(ids, ", "), first.why);
+    else Log("loader").warn("plugin {}{} is broken: {}", first.manifest.id, at, first.why);
+  }
+}
+
 // Unknown ids are not errors: one file may serve several machines. But they may be typos.
 void Registry::Impl::WarnOfUnknownIds() {
   std::vector<std::string> known;
@@ -262,7 +282,11 @@ Result<std::shared_ptr<Registry>> Registry::Create(const Config& config,
   registry->impl_ = std::make_unique<Impl>(config, std::move(policy));
   Impl& impl = *registry->impl_;
   impl.searched = std::move(search.searched);
-  for (const Found& found : search.found) FUSEBOX_TRY(impl.AddFound(found));
+  Status added;
+  for (const Found& found : search.found)
+    if (added) added = impl.AddFound(found);
+  impl.WarnOfBroken();
+  FUSEBOX_TRY(added);
   for (const fbx_static_plugin* plugin : built_in) FUSEBOX_TRY(impl.AddBuiltIn(*plugin));
   // Its tables are all that its manifest states, and reading that would take longer than opening a model.
   const fbx_static_plugin cpu{FBX_HEAD(fbx_static_plugin), &fusebox_cpu_entry_v1, {}};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host does with each status that a callback returns: the table "Status codes" of
-// docs/plugin-errors.md.
+// Tests the table "Status codes" of docs/plugin-errors.md: the effect of each status that a callback returns.
 #include <gmock/gmock.h>
 
 #include "fusebox/abi/plugin.h"

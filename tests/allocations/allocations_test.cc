@@ -98,7 +98,7 @@ class Trial {
     };
     int64_t leaked = leak();
     if (!Failed()) return;
-    // What is kept once is no leak: kernels that a model makes when a delegate fails.
+    // A leak repeats. The kernels that a model makes after its delegate failed are kept once.
     if (leaked > 0) leaked = leak();
     ++counts_.failed;
     ++(status == FUSEBOX_OK ? counts_.survived : counts_.refused);

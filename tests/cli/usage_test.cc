@@ -4,6 +4,7 @@
 
 #include <regex>
 
+#include "cli/base/print.h"
 #include "tests/cli/command.h"
 
 namespace fusebox::cli_test {
@@ -96,6 +97,13 @@ TEST(Usage, OptionsOfBenchmarkModelAreToldWithTheirSuccessors) {
               HasSubstr("unknown option --use_xnnpack; XNNPACK runs what it can"));
   EXPECT_THAT(error("--input_layer=x"), HasSubstr("; use --shape NAME=1,28,28"));
   EXPECT_THAT(error("--use_gpu=true"), HasSubstr("; no GPU delegate is installed"));
+}
+
+TEST(Usage, EqualNoticesArePrintedOnceWithTheirNumber) {
+  ::testing::internal::CaptureStderr();
+  cli::PrintNotices("m.tflite", std::vector<std::string>{"slow", "declined", "slow"});
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "fusebox: m.tflite: slow (2 times)\nfusebox: m.tflite: declined\n");
 }
 
 TEST(Usage, BadValuesNameTheirFlag) {

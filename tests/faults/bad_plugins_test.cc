@@ -212,6 +212,18 @@ TEST(OpenPlugin, ThatAllUsersCanReplaceIsRefused) {
             "fusebox: NODE: no kernel for fault.any(f32[2]); plugins were searched in DIR\n");
 }
 
+TEST(OpenPlugin, AFolderThatAllUsersCanWriteToIsOneLine) {
+  const std::string folder = NewFolder();
+  WritePlugin({}, folder + "/fault.any");
+  WritePlugin({}, folder + "/second");
+  std::filesystem::permissions(folder, std::filesystem::perms::all);
+  const Finished done = Execute({.command = Command::kRun}, folder);
+  EXPECT_EQ(done.err.substr(0, done.err.find('\n')),
+            "W loader: each of the plugins fault.any, second is broken: every user can replace its code; run "
+            "chmod o-w DIR");
+  EXPECT_EQ(done.err.find("W loader", 1), std::string::npos) << done.err;
+}
+
 TEST(ThrowingPlugin, IsAnErrorThatNamesTheNode) {
   const std::string folder = NewFolder();
   const std::string model = WriteModel(Op::kCustom, folder + "/throws.tflite", "fault.throws.late");

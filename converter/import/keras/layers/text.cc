@@ -116,18 +116,20 @@ ValueId Weighted(LayerCall& c, const Vocabulary& v, ValueId counts, int64_t dept
   return c.emit().Op("Mul", {counts, c.emit().Const({{DType::kF32, {depth}}, Buffer::Of<float>(weights)})});
 }
 
+// Rejects encodings without a word or with too many, and sparse ones.
+bool AcceptsDepth(LayerCall& c, int64_t depth) {
+  const bool fits = depth >= 1 && depth <= (1 << 24);
+  const bool sparse = c.Bool("sparse", false);
+  if (!fits) c.emit().Reject("its max_tokens is " + std::to_string(depth));
+  else if (sparse) c.emit().Refuse("a sparse result");
+  return fits && !sparse;
+}
+
 // Numbers [...] in mode int; else an encoding of the last axis.
 ValueId Output(LayerCall& c, const Vocabulary& v, ValueId numbers, const std::string& mode) {
   if (mode == "int") return numbers;
   const int64_t depth = DepthOf(c, v);
-  if (depth < 1 || depth > (1 << 24)) {
-    c.emit().Reject("its max_tokens is " + std::to_string(depth));
-    return kNoValue;
-  }
-  if (c.Bool("sparse", false)) {
-    c.emit().Refuse("a sparse result");
-    return kNoValue;
-  }
+  if (!AcceptsDepth(c, depth)) return kNoValue;
   const ValueId small = c.emit().Cast(numbers, DType::kI32);
   if (mode != "tf_idf") return Encoded(c, small, depth, mode);
   return Weighted(c, v, Encoded(c, small, depth, "count"), depth);
@@ -148,14 +150,7 @@ ValueId Padded(LayerCall& c, const Ragged& numbers, const Extent& rows) {
 ValueId Counted(LayerCall& c, const Vocabulary& v, const Ragged& numbers, const Extent& rows,
                 const std::string& mode) {
   const int64_t depth = DepthOf(c, v);
-  if (depth < 1 || depth > (1 << 24)) {
-    c.emit().Reject("its max_tokens is " + std::to_string(depth));
-    return kNoValue;
-  }
-  if (c.Bool("sparse", false)) {
-    c.emit().Refuse("a sparse result");
-    return kNoValue;
-  }
+  if (!AcceptsDepth(c, depth)) return kNoValue;
   if (mode != "multi_hot" && mode != "count" && mode != "tf_idf") {
     c.emit().Refuse("output_mode " + mode);
     return kNoValue;
