@@ -8,7 +8,8 @@
 
 namespace fusebox::cli {
 
-// Lets the process end with status 2 if memory is missing where no exception can leave. For the start of main.
+// Lets the process end with status 2 if memory is missing where no exception can leave. For the start of
+// main.
 void EndIfMemoryIsMissing();
 
 // Parses and runs one of the subcommands that `add` declares. Returns the exit code.

@@ -9,7 +9,7 @@
 namespace fusebox::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr double kMega = 1e6;
 
@@ -129,8 +129,8 @@ std::string ToText(const ModelProfile& profile) {
              profile.peak.flops / 1e9, profile.peak.cached / 1e9, profile.peak.memory / 1e9);
 }
 
-Json ToJson(const ModelProfile& profile) {
-  Json rows = Json::array();
+OrderedJson ToJson(const ModelProfile& profile) {
+  OrderedJson rows = OrderedJson::array();
   for (const ProfileRow& row : profile.rows) {
     rows.push_back({{"type", row.type},
                     {"name", row.name},

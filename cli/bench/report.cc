@@ -11,7 +11,7 @@
 namespace fusebox::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // Wider intervals tell nothing; times that spread more were disturbed.
 constexpr double kWide = 0.1;
@@ -40,7 +40,7 @@ std::string ColdLine(const Contestant& c) {
                      c.cold_init->count, c.cold_init->p50, c.cold_first->p50);
 }
 
-Json ToJson(const Summary& s) {
+OrderedJson ToJson(const Summary& s) {
   return {{"count", s.count}, {"first_us", s.first},   {"min_us", s.least}, {"max_us", s.most},
           {"avg_us", s.mean}, {"std_us", s.deviation}, {"p50_us", s.p50},   {"p90_us", s.p90},
           {"p99_us", s.p99},  {"p99_9_us", s.p999}};
@@ -122,10 +122,10 @@ std::string ToCsv(const std::vector<Contestant>& all, const Memory& memory) {
   return out;
 }
 
-Json ToJson(const Contestant& c) {
-  Json out = {{"model", c.model},           {"delegates", c.delegates},   {"signature", c.signature},
-              {"threads", c.threads},       {"file_bytes", c.file_bytes}, {"init_us", c.init},
-              {"first_us", c.warmup.first}, {"warmup", ToJson(c.warmup)}, {"runs", ToJson(c.runs)}};
+OrderedJson ToJson(const Contestant& c) {
+  OrderedJson out = {{"model", c.model},           {"delegates", c.delegates},   {"signature", c.signature},
+                     {"threads", c.threads},       {"file_bytes", c.file_bytes}, {"init_us", c.init},
+                     {"first_us", c.warmup.first}, {"warmup", ToJson(c.warmup)}, {"runs", ToJson(c.runs)}};
   if (c.cold_init) out["cold"] = {{"init", ToJson(*c.cold_init)}, {"first", ToJson(*c.cold_first)}};
   if (c.ratio)
     out["ratio"] = {{"value", c.ratio->value},
@@ -136,7 +136,7 @@ Json ToJson(const Contestant& c) {
   return out;
 }
 
-Json ToJson(const Memory& m) {
+OrderedJson ToJson(const Memory& m) {
   return {{"start_bytes", m.start}, {"init_bytes", m.init}, {"peak_bytes", m.peak}, {"cache_bytes", m.cache}};
 }
 

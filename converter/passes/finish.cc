@@ -15,7 +15,7 @@ std::vector<To> Listed(const Buffer& data) {
 }
 
 // The elements as a list; monostate for types without lists.
-AttrValue Elements(const Tensor& tensor) {
+AttrValue ElementsAttr(const Tensor& tensor) {
   const Buffer& data = tensor.data;
   switch (tensor.type.dtype) {
     case DType::kF32: return Listed<float, double>(data);
@@ -41,7 +41,7 @@ AttrValue Plain(const AttrValue& value) {
     Attrs map;
     map.Set("dtype", std::string(Name(tensor->type.dtype)));
     map.Set("shape", tensor->type.shape.dims());
-    if (AttrValue elements = Elements(*tensor); !std::holds_alternative<std::monostate>(elements))
+    if (AttrValue elements = ElementsAttr(*tensor); !std::holds_alternative<std::monostate>(elements))
       map.Set("data", std::move(elements));
     return std::make_shared<const Attrs>(std::move(map));
   }

@@ -19,7 +19,7 @@ std::vector<float> Floats(const Tensor& tensor, const Quant* quant) {
   return out;
 }
 
-struct Sums {
+struct ErrorSums {
   double largest = 0;
   double squares = 0;
   double signal = 0;
@@ -63,7 +63,7 @@ Status CompareLayers(Context& context, const Module& before, const Module& after
       nodes.push_back(node.get());
     }
   }
-  std::vector<Sums> sums(from.size());
+  std::vector<ErrorSums> sums(from.size());
   FUSEBOX_ASSIGN(Observer first, Observer::Create(context, before, function, from));
   FUSEBOX_ASSIGN(Observer second, Observer::Create(context, after, function, to));
   for (const Sample& sample : samples) {
@@ -73,7 +73,7 @@ Status CompareLayers(Context& context, const Module& before, const Module& after
       sums[i].Add(Floats(expected[i], nullptr), Floats(values[i], is.value(to[i]).quant.get()));
   }
   for (size_t i = 0; i < from.size(); ++i) {
-    const Sums& s = sums[i];
+    const ErrorSums& s = sums[i];
     const double mean = s.count > 0 ? std::sqrt(s.squares / static_cast<double>(s.count)) : 0;
     const double ratio = s.signal > 0 ? std::sqrt(s.squares / s.signal) : 0;
     context.report.layers.push_back({.op = std::string(Name(nodes[i]->op)),

@@ -4,18 +4,18 @@
 namespace fusebox {
 namespace {
 
-constinit thread_local const std::atomic<bool>* current = nullptr;
+constinit thread_local const std::atomic<bool>* current_flag = nullptr;
 
 }  // namespace
 
-CancelScope::CancelScope(const std::atomic<bool>* flag) : before_(current) {
-  if (flag != nullptr) current = flag;
+CancelScope::CancelScope(const std::atomic<bool>* flag) : before_(current_flag) {
+  if (flag != nullptr) current_flag = flag;
 }
-CancelScope::~CancelScope() { current = before_; }
-const std::atomic<bool>* CancelScope::Current() { return current; }
+CancelScope::~CancelScope() { current_flag = before_; }
+const std::atomic<bool>* CancelScope::Current() { return current_flag; }
 
 Status CheckCancelled() {
-  if (current == nullptr || !current->load(std::memory_order_relaxed)) return {};
+  if (current_flag == nullptr || !current_flag->load(std::memory_order_relaxed)) return {};
   return Fail(Code::kCancelled, "opening the model was cancelled");
 }
 

@@ -13,7 +13,7 @@
 namespace fusebox {
 namespace {
 
-thread_local Trace* current = nullptr;
+thread_local Trace* current_trace = nullptr;
 
 constexpr size_t kBlock = size_t{1} << 16;  // bytes of one Append
 
@@ -82,10 +82,10 @@ uint32_t Trace::Thread() {
   return number;
 }
 
-Trace* Trace::Current() { return current; }
+Trace* Trace::Current() { return current_trace; }
 
-Trace::Recording::Recording(Trace& trace) : outer_(std::exchange(current, &trace)) {}
-Trace::Recording::~Recording() { current = outer_; }
+Trace::Recording::Recording(Trace& trace) : outer_(std::exchange(current_trace, &trace)) {}
+Trace::Recording::~Recording() { current_trace = outer_; }
 
 void Trace::EnterProcess(std::string name) {
   const std::lock_guard lock(mutex_);

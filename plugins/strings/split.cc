@@ -6,7 +6,7 @@
 namespace fusebox::strings {
 namespace {
 
-constexpr int64_t kWidest = 1024;  // n-grams with padding take time quadratic in their width
+constexpr int64_t kWidestNgram = 1024;  // n-grams with padding take time quadratic in their width
 
 using Tokens = std::vector<std::string_view>;
 
@@ -111,9 +111,10 @@ void Ngrams::supports(const Node& n) {
   const auto widths = n.attrs().i64s("ngram_widths");
   n.require(!widths.empty(), "ATTR", "is missing or empty", "attr ngram_widths");
   for (const int64_t width : widths)
-    n.require(width >= 1 && width <= kWidest, "ATTR", "has " + std::to_string(width), "attr ngram_widths");
+    n.require(width >= 1 && width <= kWidestNgram, "ATTR", "has " + std::to_string(width),
+              "attr ngram_widths");
   const int64_t pad = n.attrs().i64("pad_width", 0);
-  n.require(pad >= -1 && pad <= kWidest, "ATTR", "is " + std::to_string(pad), "attr pad_width");
+  n.require(pad >= -1 && pad <= kWidestNgram, "ATTR", "is " + std::to_string(pad), "attr pad_width");
 }
 
 void Ngrams::infer(const Node& n, Infer& out) {

@@ -6,12 +6,12 @@
 #include <limits>
 #include <string>
 
+#include "plugins/common/text.h"
+
 namespace fusebox::vision {
 namespace {
 
 constexpr int64_t kLargest = 1 << 24;  // limit for all counts
-
-std::string Operand(uint32_t i) { return "operand " + std::to_string(i); }
 
 int64_t Count(const Node& n, std::string_view key, int64_t otherwise) {
   const int64_t value = n.attrs().i64(key, otherwise);
@@ -48,17 +48,17 @@ void RequireNumbers(const Node& n, uint32_t i) {
   const Tensor t = n.in(i);
   if (t.dtype() == FBX_F32) return;
   if (t.dtype() != FBX_U8 && t.dtype() != FBX_I8)
-    throw Reject{"DTYPE", std::string("dtype ") + dtype_name(t.dtype()), Operand(i)};
+    throw Reject{"DTYPE", std::string("dtype ") + dtype_name(t.dtype()), common::Subject(i)};
   const fbx_quant* q = t.quant();
   if (q == nullptr || q->count != 1 || !(q->scales[0] > 0) || !std::isfinite(q->scales[0]))
-    throw Reject{"QUANT", "not one scale", Operand(i)};
+    throw Reject{"QUANT", "not one scale", common::Subject(i)};
 }
 
 void RequireDims(const Node& n, uint32_t i, int rank) {
   const Tensor t = n.in(i);
   if (t.rank() >= 0 && t.rank() != rank)
     throw Error{FBX_INVALID, "rank " + std::to_string(t.rank()) + ", expected " + std::to_string(rank),
-                Operand(i)};
+                common::Subject(i)};
 }
 
 // Element access as float.
@@ -125,16 +125,16 @@ void DetectionPostProcess::infer(const Node& n, Infer& out) {
     const int64_t count = anchors.dim(0);
     const int64_t classes = scores.dim(2) - Count(n, "num_classes", 0);
     if (boxes.dim(0) != 1 || scores.dim(0) != 1)
-      throw Error{FBX_INVALID, "more than one image at a time", Operand(0)};
+      throw Error{FBX_INVALID, "more than one image at a time", common::Subject(0)};
     if (boxes.dim(1) != count || scores.dim(1) != count)
-      throw Error{FBX_INVALID, "not one row per anchor", Operand(boxes.dim(1) != count ? 0 : 1)};
+      throw Error{FBX_INVALID, "not one row per anchor", common::Subject(boxes.dim(1) != count ? 0 : 1)};
     if (boxes.dim(2) < 4 || anchors.dim(1) != 4)
-      throw Error{FBX_INVALID, "not four numbers per box", Operand(boxes.dim(2) < 4 ? 0 : 2)};
+      throw Error{FBX_INVALID, "not four numbers per box", common::Subject(boxes.dim(2) < 4 ? 0 : 2)};
     if (classes != 0 && classes != 1)
       throw Error{FBX_INVALID, "num_classes is not the number of scores, with or without a background",
-                  Operand(1)};
+                  common::Subject(1)};
     if (count > kLargest || scores.dim(2) > kLargest)
-      throw Error{FBX_INVALID, "too many anchors or classes", Operand(1)};
+      throw Error{FBX_INVALID, "too many anchors or classes", common::Subject(1)};
   }
   const int64_t most = Count(n, "max_detections", 0) * Count(n, "max_classes_per_detection", 1);
   out.set(0, FBX_F32, {1, most, 4});

@@ -5,15 +5,15 @@
 #include <cmath>
 #include <string>
 
+#include "plugins/common/text.h"
+
 namespace fusebox::vision {
 namespace {
-
-std::string Operand(uint32_t i) { return "operand " + std::to_string(i); }
 
 void RequireFloat(const Node& n, uint32_t i) {
   const fbx_dtype dtype = n.in(i).dtype();
   if (dtype != n.in(0).dtype() || (dtype != FBX_F32 && dtype != FBX_F64))
-    throw Reject{"DTYPE", std::string("dtype ") + dtype_name(dtype), Operand(i)};
+    throw Reject{"DTYPE", std::string("dtype ") + dtype_name(dtype), common::Subject(i)};
 }
 
 // A position between pixel `at` and the next; `share` is the fraction.
@@ -66,7 +66,7 @@ void DenseImageWarp::infer(const Node& n, Infer& out) {
                                  " results, expected 2 and 1"};
   for (uint32_t i = 0; i < 2; ++i) {
     if (n.in(i).rank() >= 0 && n.in(i).rank() != 4)
-      throw Error{FBX_INVALID, "rank " + std::to_string(n.in(i).rank()) + ", expected 4", Operand(i)};
+      throw Error{FBX_INVALID, "rank " + std::to_string(n.in(i).rank()) + ", expected 4", common::Subject(i)};
   }
   const Tensor images = n.in(0);
   const Tensor flow = n.in(1);
@@ -74,11 +74,12 @@ void DenseImageWarp::infer(const Node& n, Infer& out) {
   if (!images.is_static() || !flow.is_static()) return;
   for (int i = 0; i < 3; ++i) {
     if (images.dim(i) != flow.dim(i))
-      throw Error{FBX_INVALID, "dimension " + std::to_string(i) + " is not that of the images", Operand(1)};
+      throw Error{FBX_INVALID, "dimension " + std::to_string(i) + " is not that of the images",
+                  common::Subject(1)};
   }
-  if (flow.dim(3) != 2) throw Error{FBX_INVALID, "not two numbers per pixel", Operand(1)};
+  if (flow.dim(3) != 2) throw Error{FBX_INVALID, "not two numbers per pixel", common::Subject(1)};
   if (images.count() > 0 && (images.dim(1) < 2 || images.dim(2) < 2))
-    throw Error{FBX_INVALID, "less than two pixels high or wide", Operand(0)};
+    throw Error{FBX_INVALID, "less than two pixels high or wide", common::Subject(0)};
 }
 
 void DenseImageWarp::invoke(const Node& n) const {

@@ -5,13 +5,14 @@
 #include <cmath>
 #include <string>
 
+#include "plugins/common/text.h"
+
 namespace fusebox::vision {
 namespace {
 
 enum : uint32_t { kBoxes, kScores, kMost, kOverlap, kLeastScore, kSigma };
-constexpr int64_t kLargest = int64_t{1} << 24;
+constexpr int64_t kMostBoxes = int64_t{1} << 24;
 
-std::string Operand(uint32_t i) { return "operand " + std::to_string(i); }
 [[noreturn]] void Fail(std::string why, std::string subject) {
   throw Error{FBX_INVALID, std::move(why), std::move(subject)};
 }
@@ -53,7 +54,7 @@ T Overlap(const T* a, const T* b) {
 
 template <class T>
 T Scalar(const Node& n, uint32_t i) {
-  if (n.in(i).count() != 1) Fail("is not a scalar", Operand(i));
+  if (n.in(i).count() != 1) Fail("is not a scalar", common::Subject(i));
   return *n.in(i).data<const T>();
 }
 
@@ -78,8 +79,8 @@ void Select(const Node& n, Candidate<T>* heap) {
   const T overlap = Scalar<T>(n, kOverlap);
   const T least = Scalar<T>(n, kLeastScore);
   const T sigma = kSoft ? Scalar<T>(n, kSigma) : T(0);
-  if (!(overlap >= 0 && overlap <= 1)) Fail("is not between 0 and 1", Operand(kOverlap));
-  if (!(sigma >= 0)) Fail("is negative or NaN", Operand(kSigma));
+  if (!(overlap >= 0 && overlap <= 1)) Fail("is not between 0 and 1", common::Subject(kOverlap));
+  if (!(sigma >= 0)) Fail("is negative or NaN", common::Subject(kSigma));
   int64_t waiting = 0;
   for (int64_t i = 0; i < n.in(kScores).count(); ++i) {
     if (scores[i] > least) heap[waiting++] = {scores[i], static_cast<int32_t>(i), 0};
@@ -111,7 +112,7 @@ void Supports(const Node& n) {
     if (n.in(i).dtype() != wanted)
       throw Reject{"DTYPE",
                    std::string("is ") + dtype_name(n.in(i).dtype()) + ", expected " + dtype_name(wanted),
-                   Operand(i)};
+                   common::Subject(i)};
   }
 }
 
@@ -122,24 +123,24 @@ void CheckShapes(const Node& n, uint32_t operands, uint32_t results) {
          "");
   const Tensor boxes = n.in(kBoxes);
   const Tensor scores = n.in(kScores);
-  if (boxes.rank() >= 0 && boxes.rank() != 2) Fail("expected rank 2", Operand(kBoxes));
-  if (scores.rank() >= 0 && scores.rank() != 1) Fail("expected rank 1", Operand(kScores));
+  if (boxes.rank() >= 0 && boxes.rank() != 2) Fail("expected rank 2", common::Subject(kBoxes));
+  if (scores.rank() >= 0 && scores.rank() != 1) Fail("expected rank 1", common::Subject(kScores));
   if (boxes.rank() == 2 && boxes.dim(1) >= 0 && boxes.dim(1) != 4)
-    Fail("not four numbers per box", Operand(kBoxes));
-  if (boxes.rank() == 2 && boxes.dim(0) > kLargest) Fail("too many boxes", Operand(kBoxes));
+    Fail("not four numbers per box", common::Subject(kBoxes));
+  if (boxes.rank() == 2 && boxes.dim(0) > kMostBoxes) Fail("too many boxes", common::Subject(kBoxes));
   if (boxes.is_static() && scores.is_static() && boxes.dim(0) != scores.dim(0))
-    Fail("not one score per box", Operand(kScores));
+    Fail("not one score per box", common::Subject(kScores));
 }
 
 void InferResults(const Node& n, Infer& out, bool soft) {
   CheckShapes(n, soft ? 6 : 5, soft ? 3 : 2);
   int64_t most = -1;
   if (n.in(kMost).has_value()) {
-    if (n.in(kMost).count() != 1) Fail("is not a scalar", Operand(kMost));
+    if (n.in(kMost).count() != 1) Fail("is not a scalar", common::Subject(kMost));
     most = *n.in(kMost).data<const int32_t>();
-    if (most < 0 || most > kLargest)
-      Fail("the number of boxes is " + std::to_string(most) + ", expected 0 to " + std::to_string(kLargest),
-           Operand(kMost));
+    if (most < 0 || most > kMostBoxes)
+      Fail("the number of boxes is " + std::to_string(most) + ", expected 0 to " + std::to_string(kMostBoxes),
+           common::Subject(kMost));
   } else {
     out.needs_value(kMost);
   }

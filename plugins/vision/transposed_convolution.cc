@@ -22,11 +22,11 @@ Options OptionsOf(const Node& n) {
 }
 
 // One spatial dimension.
-struct Axis {
+struct TransposedAxis {
   int64_t in, taps, out, stride, padding;
 };
 
-Axis AxisOf(const Node& n, const Options& options, int dim) {
+TransposedAxis TransposedAxisOf(const Node& n, const Options& options, int dim) {
   const int64_t in = DimOf(n.in(0), dim);
   const int64_t taps = DimOf(n.in(1), dim);
   const int64_t stride = dim == 1 ? options.stride_height : options.stride_width;
@@ -61,8 +61,8 @@ float Dot(const float* a, const float* b, int64_t count) {
 }
 
 // Adds all taps that reach the output pixel at (row, column).
-void AddTaps(const Node& n, const Axis& y, const Axis& x, int64_t row, int64_t column, const float* image,
-             float* out) {
+void AddTaps(const Node& n, const TransposedAxis& y, const TransposedAxis& x, int64_t row, int64_t column,
+             const float* image, float* out) {
   const Tensor filter = n.in(1);
   const int64_t depth = filter.dim(3);
   const int64_t each = y.taps * x.taps * depth;
@@ -95,7 +95,8 @@ void TransposedConvolution::infer(const Node& n, Infer& out) {
   RequireEqual(DimOf(n.in(0), 3), DimOf(n.in(1), 3), "channels of the images and of the filter", 1);
   RequireEqual(DimOf(n.in(1), 0), DimOf(n.in(2), 0), "the filters and the bias", 2);
   out.set(0, FBX_F32,
-          {DimOf(n.in(0), 0), AxisOf(n, options, 1).out, AxisOf(n, options, 2).out, DimOf(n.in(1), 0)});
+          {DimOf(n.in(0), 0), TransposedAxisOf(n, options, 1).out, TransposedAxisOf(n, options, 2).out,
+           DimOf(n.in(1), 0)});
 }
 
 void TransposedConvolution::invoke(const Node& n) const {
@@ -103,8 +104,8 @@ void TransposedConvolution::invoke(const Node& n) const {
   const Tensor out = n.out(0);
   if (out.count() == 0) return;
   const Options options = OptionsOf(n);
-  const Axis y = AxisOf(n, options, 1);
-  const Axis x = AxisOf(n, options, 2);
+  const TransposedAxis y = TransposedAxisOf(n, options, 1);
+  const TransposedAxis x = TransposedAxisOf(n, options, 2);
   const int64_t channels = out.dim(3);
   parallel_for(n.host(), static_cast<size_t>(out.dim(0) * y.out), 1, [&](size_t begin, size_t end, uint32_t) {
     for (auto row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row) {

@@ -10,8 +10,6 @@
 namespace fusebox::vision {
 namespace {
 
-using common::Subject;
-
 int64_t Unpooled(int64_t size, int32_t padding, int32_t stride, int32_t window) {
   if (size <= 0) return size;
   return padding == kSame ? size * stride : (size - 1) * stride + window;
@@ -32,7 +30,7 @@ void Scatter(const Node& n) {
     if (index < 0 || index >= place)
       throw Error{FBX_INVALID,
                   "index " + std::to_string(index) + " is outside of an image of " + std::to_string(place),
-                  Subject(1)};
+                  common::Subject(1)};
     out.data<T>()[i / each * place + index / channels * channels + i % channels] += values.data<const T>()[i];
   }
 }
@@ -44,9 +42,10 @@ void MaxUnpooling2D::supports(const Node& n) {
   if (n.in_count() != 2) return;
   const fbx_dtype dtype = n.in(0).dtype();
   if (dtype != FBX_F32 && dtype != FBX_F64)
-    throw Reject{"DTYPE", std::string("dtype ") + dtype_name(dtype), Subject(0)};
+    throw Reject{"DTYPE", std::string("dtype ") + dtype_name(dtype), common::Subject(0)};
   if (n.in(1).dtype() != FBX_I32)
-    throw Reject{"DTYPE", std::string("dtype ") + dtype_name(n.in(1).dtype()) + ", expected i32", Subject(1)};
+    throw Reject{"DTYPE", std::string("dtype ") + dtype_name(n.in(1).dtype()) + ", expected i32",
+                 common::Subject(1)};
 }
 
 void MaxUnpooling2D::infer(const Node& n, Infer& out) {
@@ -57,11 +56,11 @@ void MaxUnpooling2D::infer(const Node& n, Infer& out) {
   const Tensor indices = n.in(1);
   for (uint32_t i = 0; i < 2; ++i) {
     if (n.in(i).rank() >= 0 && n.in(i).rank() != 4)
-      throw Error{FBX_INVALID, "rank " + std::to_string(n.in(i).rank()) + ", expected 4", Subject(i)};
+      throw Error{FBX_INVALID, "rank " + std::to_string(n.in(i).rank()) + ", expected 4", common::Subject(i)};
   }
   if (values.rank() < 0) return out.unranked(0, values.dtype());
   if (values.is_static() && indices.is_static() && !std::ranges::equal(values.dims(), indices.dims()))
-    throw Error{FBX_INVALID, "has a different shape than the values", Subject(1)};
+    throw Error{FBX_INVALID, "has a different shape than the values", common::Subject(1)};
   const PoolOptions options = OrError([&] { return PoolOptionsOf(n, sizeof(PoolOptions)); });
   out.set(
       0, values.dtype(),

@@ -7,7 +7,6 @@ namespace fusebox::samples {
 namespace {
 
 using Sizes = std::vector<int64_t>;
-using Twist = ConvLstmOptions::Twist;
 
 Sizes Join(Sizes first, const Sizes& space, const Sizes& last) {
   first.insert(first.end(), space.begin(), space.end());
@@ -36,7 +35,7 @@ class ConvLstmLayer {
   }
 
   void Build(FunctionBuilder& f) {
-    const bool time_major = o_.twist == Twist::kTimeMajor;
+    const bool time_major = o_.twist == ConvLstmOptions::Twist::kTimeMajor;
     const Sizes item = Join({}, o_.size, {o_.channels});
     Sizes dims = Join({o_.batch, o_.steps}, item, {});
     if (time_major) std::swap(dims[0], dims[1]);
@@ -84,7 +83,7 @@ class ConvLstmLayer {
       return Convolve(f, sum, f.Const(Zeros(Join({}, o_.kernel, {o_.channels, o_.filters})), "zeros"), false);
     }
     const Ref shape = f.Op("Shape", {x}, {x.shape.rank()}, {Attr("out_type", tf::DT_INT32)});
-    std::vector<Ref> dims = {Element(f, shape, o_.twist == Twist::kTimeMajor ? 1 : 0)};
+    std::vector<Ref> dims = {Element(f, shape, o_.twist == ConvLstmOptions::Twist::kTimeMajor ? 1 : 0)};
     for (const int64_t size : Join({}, state_size_, {o_.filters}))
       dims.push_back(f.Const(Int(static_cast<int32_t>(size)), "zeros/packed"));
     const Ref packed = f.Op("Pack", dims, {static_cast<int64_t>(dims.size())});
@@ -122,7 +121,7 @@ class ConvLstmLayer {
           "StridedSlice",
           {stack, f.Const(Ints({-1}), "stack"), f.Const(Ints({0}), "stack_1"), f.Const(Ints({1}), "stack_2")},
           StateShape(), {Attr("shrink_axis_mask", 1)});
-    else if (o_.twist != Twist::kTimeMajor) output = Exchanged(f, stack);
+    else if (o_.twist != ConvLstmOptions::Twist::kTimeMajor) output = Exchanged(f, stack);
     return {output, loop[4], loop[5]};
   }
 
@@ -173,7 +172,7 @@ class ConvLstmLayer {
   Ref Convolve(GraphBuilder& g, const Ref& x, const Ref& kernel, bool of_state) const {
     const bool line = space_ == 1;
     const int64_t stride = of_state ? 1 : o_.stride;
-    const bool dilates = !of_state || o_.twist == Twist::kDilatedState;
+    const bool dilates = !of_state || o_.twist == ConvLstmOptions::Twist::kDilatedState;
     const Sizes inner(space_, stride);
     const Sizes apart(space_, dilates ? o_.dilation : 1);
     const Sizes first = line ? Sizes{1, 1} : Sizes{1};
@@ -213,14 +212,15 @@ class ConvLstmLayer {
     if (o_.use_bias) biases = Gates(g, weights[2]);
     for (size_t i = 0; i < 4; ++i) {
       Ref in = x;
-      if (i == 2 && o_.twist == Twist::kScaledInput) in = g.Op("Mul", {x, g.Const(Float(2), "two")}, x.shape);
+      if (i == 2 && o_.twist == ConvLstmOptions::Twist::kScaledInput)
+        in = g.Op("Mul", {x, g.Const(Float(2), "two")}, x.shape);
       Ref kernel = kernels[i];
-      if (i == 1 && o_.twist == Twist::kOtherKernel) kernel = Larger(g, kernel);
+      if (i == 1 && o_.twist == ConvLstmOptions::Twist::kOtherKernel) kernel = Larger(g, kernel);
       Ref of_x = Convolve(g, in, kernel, false);
       if (o_.use_bias) of_x = g.Op("BiasAdd", {of_x, biases[i]}, shape);
       sums.push_back(op("AddV2", of_x, Convolve(g, h, recurrents[i], true)));
     }
-    if (o_.twist == Twist::kPeephole) sums[3] = op("AddV2", sums[3], c);
+    if (o_.twist == ConvLstmOptions::Twist::kPeephole) sums[3] = op("AddV2", sums[3], c);
     const Ref kept = op("Mul", Gate(g, sums[1]), c);
     const Ref added = op("Mul", Gate(g, sums[0]), act(sums[2]));
     const Ref next = op("AddV2", kept, added);

@@ -5,19 +5,19 @@
 namespace fusebox::samples {
 namespace {
 
-struct Layer {
+struct DenseLayer {
   VariableRef kernel, bias;
   int64_t units;
 };
 
-Layer AddLayer(SavedModelBuilder& model, Random& random, int number, int64_t inputs, int64_t units) {
+DenseLayer AddLayer(SavedModelBuilder& model, Random& random, int number, int64_t inputs, int64_t units) {
   std::string name = number == 0 ? "dense" : "dense_" + std::to_string(number);
   std::string path = "layer_with_weights-" + std::to_string(number);
   return {model.AddVariable(name + "/kernel", random.Weights({inputs, units}), path + "/kernel"),
           model.AddVariable(name + "/bias", random.Uniform({units}, -0.2f, 0.2f), path + "/bias"), units};
 }
 
-Ref Apply(FunctionBuilder& f, const Layer& layer, const Ref& x) {
+Ref Apply(FunctionBuilder& f, const DenseLayer& layer, const Ref& x) {
   Ref product = f.Op("MatMul", {x, f.Read(layer.kernel)}, {-1, layer.units});
   return f.Op("BiasAdd", {product, f.Read(layer.bias)}, {-1, layer.units});
 }
@@ -25,9 +25,9 @@ Ref Apply(FunctionBuilder& f, const Layer& layer, const Ref& x) {
 Status WriteDenseAs(SavedModelBuilder::Exporter exporter, const std::string& dir, uint64_t seed) {
   Random random(seed);
   SavedModelBuilder model(exporter);
-  Layer first = AddLayer(model, random, 0, 8, 16);
-  Layer second = AddLayer(model, random, 1, 16, 12);
-  Layer third = AddLayer(model, random, 2, 12, 4);
+  DenseLayer first = AddLayer(model, random, 0, 8, 16);
+  DenseLayer second = AddLayer(model, random, 1, 16, 12);
+  DenseLayer third = AddLayer(model, random, 2, 12, 4);
 
   // Two signatures with their own functions and shared variables.
   for (bool logits : {false, true}) {
@@ -61,7 +61,7 @@ Status WriteKeras3Dense(const std::string& dir, uint64_t seed) {
 Status WriteDenseStack(const std::string& dir, uint64_t seed, int layers, int64_t units) {
   Random random(seed);
   SavedModelBuilder model;
-  std::vector<Layer> stack;
+  std::vector<DenseLayer> stack;
   for (int i = 0; i < layers; ++i) stack.push_back(AddLayer(model, random, i, units, units));
   FunctionBuilder& f = model.AddFunction("__inference__wrapped_model");
   Ref x = f.Arg("x", tf::DT_FLOAT, {-1, units});

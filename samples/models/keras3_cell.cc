@@ -3,20 +3,20 @@
 
 namespace fusebox::samples {
 
-using Layer = Keras3RnnOptions::Layer;
+using CellLayer = Keras3RnnOptions::Layer;
 
 int64_t Keras3Cell::gates() const {
   switch (options_.layer) {
-    case Layer::kLstm: return 4;
-    case Layer::kGru: return 3;
-    case Layer::kSimpleRnn: return 1;
+    case CellLayer::kLstm: return 4;
+    case CellLayer::kGru: return 3;
+    case CellLayer::kSimpleRnn: return 1;
   }
   return 0;
 }
 
 Shape Keras3Cell::bias_shape() const {
   const int64_t columns = gates() * options_.units;
-  if (options_.layer == Layer::kGru && options_.reset_after) return {2, columns};
+  if (options_.layer == CellLayer::kGru && options_.reset_after) return {2, columns};
   return {columns};
 }
 
@@ -132,8 +132,8 @@ Ref Keras3Cell::Gru(GraphBuilder& g, const Ref& x, const Ref& h, const std::vect
 
 std::vector<Ref> Keras3Cell::Step(GraphBuilder& g, const Ref& x, const std::vector<Ref>& states,
                                   const std::vector<Ref>& weights) const {
-  if (options_.layer == Layer::kLstm) return Lstm(g, x, states, weights);
-  if (options_.layer == Layer::kGru) return {Gru(g, x, states[0], weights)};
+  if (options_.layer == CellLayer::kLstm) return Lstm(g, x, states, weights);
+  if (options_.layer == CellLayer::kGru) return {Gru(g, x, states[0], weights)};
   Ref sum = MatMul(g, x, weights[0]);
   if (options_.use_bias) sum = g.Op("BiasAdd", {sum, weights[2]}, sum.shape);
   return {Act(g, g.Op("AddV2", {sum, MatMul(g, states[0], weights[1])}, sum.shape))};

@@ -6,8 +6,6 @@
 namespace fusebox::samples {
 namespace {
 
-using Twist = Keras3RnnOptions::Twist;
-
 // sequence[index] of a tensor [steps, ...], or one element of a shape.
 Ref StepAt(GraphBuilder& g, const Ref& value, int index, const Shape& shape) {
   return g.Op(
@@ -30,7 +28,8 @@ class Keras3Layer {
     add("kernel", random.Weights({o_.inputs, columns}));
     add("recurrent_kernel", random.Weights({o_.units, columns}));
     if (o_.use_bias) add("bias", random.Uniform(cell_.bias_shape(), -0.2f, 0.2f));
-    if (o_.twist == Twist::kOtherWeights) add("other_kernel", random.Weights({o_.inputs, columns}));
+    if (o_.twist == Keras3RnnOptions::Twist::kOtherWeights)
+      add("other_kernel", random.Weights({o_.inputs, columns}));
   }
 
   void Build(FunctionBuilder& f) {
@@ -45,7 +44,7 @@ class Keras3Layer {
                            : o_.unroll ? Unrolled(f, steps, states)
                                        : Loop(f, x, steps, count, states);
     f.SetScope("");
-    if (!o_.return_state && o_.twist != Twist::kCounterOut) out.resize(1);
+    if (!o_.return_state && o_.twist != Keras3RnnOptions::Twist::kCounterOut) out.resize(1);
     f.Return(out);
   }
 
@@ -53,7 +52,7 @@ class Keras3Layer {
     std::vector<std::string> names = {"output"};
     if (o_.return_state) names.emplace_back("state_h");
     if (o_.return_state && cell_.state_count() == 2) names.emplace_back("state_c");
-    if (o_.twist == Twist::kCounterOut) names.emplace_back("steps");
+    if (o_.twist == Keras3RnnOptions::Twist::kCounterOut) names.emplace_back("steps");
     return names;
   }
 
@@ -78,8 +77,9 @@ class Keras3Layer {
     for (const VariableRef v : variables_) weights.push_back(f.Read(v));
     for (size_t t = 0; t < xs.size(); ++t) {
       const bool last = t + 1 == xs.size();
-      if (last && o_.twist == Twist::kOtherWeights) weights[0] = weights.back();
-      states = cell_.Step(f, xs[last && o_.twist == Twist::kSharedSteps ? 0 : t], states, weights);
+      if (last && o_.twist == Keras3RnnOptions::Twist::kOtherWeights) weights[0] = weights.back();
+      states = cell_.Step(f, xs[last && o_.twist == Keras3RnnOptions::Twist::kSharedSteps ? 0 : t], states,
+                          weights);
       hs.push_back(states[0]);
     }
     std::vector<Ref> out = {states[0]};
@@ -137,13 +137,14 @@ class Keras3Layer {
     in.push_back(Packed(f));
     const Ref shape = f.Op("Shape", {x}, {3}, {Attr("out_type", tf::DT_INT32)});
     Ref steps = StepAt(f, shape, 1, kScalar);
-    if (o_.twist == Twist::kLengths) steps = f.Const(Int(o_.steps - 1), "shorter");
+    if (o_.twist == Keras3RnnOptions::Twist::kLengths) steps = f.Const(Int(o_.steps - 1), "shorter");
     const Ref batch = f.Op("Pack", {StepAt(f, shape, 0, kScalar)}, {1});
     in.push_back(f.Op("Fill", {batch, steps}, {o_.batch}));
     const auto out =
         f.Ops("CudnnRNNV3", in, {{o_.batch, o_.steps, o_.units}, state, state, Shape{}, Shape{}},
               {Attr("rnn_mode", states.size() == 1 ? "gru" : "lstm"), Attr("input_mode", "linear_input"),
-               Attr("direction", o_.twist == Twist::kDirection ? "bidirectional" : "unidirectional"),
+               Attr("direction",
+                    o_.twist == Keras3RnnOptions::Twist::kDirection ? "bidirectional" : "unidirectional"),
                Attr("is_training", false), Attr("time_major", false), Attr("num_proj", 0)});
     const auto squeezed = [&](const Ref& v) {
       return f.Op("Squeeze", {v}, cell_.state_shape(), {Attr("squeeze_dims", std::vector<int64_t>{1})});
@@ -173,15 +174,17 @@ class Keras3Layer {
 
   std::vector<Ref> Loop(FunctionBuilder& f, const Ref& x, const Ref& steps, Ref count,
                         const std::vector<Ref>& states) {
-    const bool longer = o_.twist == Twist::kListLength;
+    const bool longer = o_.twist == Keras3RnnOptions::Twist::kListLength;
     Ref size = o_.return_sequences ? count : f.Const(Int(1), "TensorArrayV2_1/num_elements");
     if (longer) size = f.Op("AddV2", {size, f.Const(Int(1), "one")}, kScalar);
     const Ref list =
         f.Op("TensorListReserve", {f.Const(Ints({-1, o_.units}), "TensorArrayV2_1/element_shape"), size},
              kScalar, {Attr("element_dtype", tf::DT_FLOAT)});
-    if (o_.twist == Twist::kLastOf) count = f.Op("Sub", {count, f.Const(Int(1), "one")}, kScalar);
+    if (o_.twist == Keras3RnnOptions::Twist::kLastOf)
+      count = f.Op("Sub", {count, f.Const(Int(1), "one")}, kScalar);
     const Ref nought = f.Const(Int(0), "while/loop_counter");
-    std::vector<Ref> all = {nought, count, f.Const(Int(o_.twist == Twist::kReadAt ? 1 : 0), "time"), list};
+    std::vector<Ref> all = {nought, count,
+                            f.Const(Int(o_.twist == Keras3RnnOptions::Twist::kReadAt ? 1 : 0), "time"), list};
     all.insert(all.end(), states.begin(), states.end());
     if (o_.mask) all.push_back(ZeroState(f, x));
     const size_t carried = all.size();
@@ -204,7 +207,7 @@ class Keras3Layer {
                     {o_.batch, kept, o_.units});
     if (o_.return_state)
       out.insert(out.end(), loop.begin() + 4, loop.begin() + 4 + static_cast<ptrdiff_t>(states.size()));
-    if (o_.twist == Twist::kCounterOut) out.push_back(loop[2]);
+    if (o_.twist == Keras3RnnOptions::Twist::kCounterOut) out.push_back(loop[2]);
     return out;
   }
 
@@ -222,8 +225,8 @@ class Keras3Layer {
     const std::vector<Ref> args = AddArgs(g, values);
     const size_t carried = 4 + cell_.state_count() + (o_.mask ? 1 : 0);
     Ref more = g.Op("Less", {args[2], args[carried]}, kScalar);
-    if (o_.twist == Twist::kReadAt) more = g.Op("Less", {args[0], args[1]}, kScalar);
-    if (o_.twist == Twist::kCondition) {
+    if (o_.twist == Keras3RnnOptions::Twist::kReadAt) more = g.Op("Less", {args[0], args[1]}, kScalar);
+    if (o_.twist == Keras3RnnOptions::Twist::kCondition) {
       const Ref sum = g.Op("Sum", {args[4], g.Const(Ints({0, 1}), "axes")}, kScalar);
       more = g.Op("LogicalAnd", {more, g.Op("Less", {sum, g.Const(Float(100), "bound")}, kScalar)}, kScalar);
     }
@@ -248,7 +251,7 @@ class Keras3Layer {
     const size_t handles = lists + (o_.mask ? 2 : 1);
     const auto next_of = [&](const Ref& counter) { return g.Op("AddV2", {counter, one}, kScalar); };
     Ref next_time = next_of(time);
-    if (o_.twist == Twist::kReadAt)
+    if (o_.twist == Keras3RnnOptions::Twist::kReadAt)
       next_time = g.Op("Minimum", {next_time, g.Const(Int(o_.steps - 1), "end")}, kScalar);
     const Ref x = Item(g, args[lists], time, tf::DT_FLOAT, o_.inputs);
     std::vector<Ref> states(args.begin() + 4, args.begin() + 4 + static_cast<ptrdiff_t>(count));
@@ -268,7 +271,8 @@ class Keras3Layer {
       for (size_t i = 0; i < count; ++i) next[i] = where(next[i], states[i]);
     }
     Ref slot = o_.return_sequences ? time : g.Const(Int(0), "TensorListSetItem/index");
-    if (o_.twist == Twist::kWriteAt) slot = g.Op("Sub", {g.Const(Int(o_.steps - 1), "end"), time}, kScalar);
+    if (o_.twist == Keras3RnnOptions::Twist::kWriteAt)
+      slot = g.Op("Sub", {g.Const(Int(o_.steps - 1), "end"), time}, kScalar);
     std::vector<Ref> results = {next_of(args[0]), args[1], next_time,
                                 g.Op("TensorListSetItem", {args[3], slot, output}, kScalar)};
     results.insert(results.end(), next.begin(), next.end());

@@ -82,13 +82,6 @@ std::unordered_map<std::string, RestoredTensor> RestoredKeys(
   return keys;
 }
 
-const tf::FunctionDef* Callee(const SavedModel& model, const tf::NodeDef& node) {
-  if (node.op() != "StatefulPartitionedCall" && node.op() != "PartitionedCall")
-    return model.FindFunction(node.op());
-  auto f = node.attr().find("f");
-  return f == node.attr().end() ? nullptr : model.FindFunction(f->second.func().name());
-}
-
 // Returns the handle that a call in the main graph passes as argument i, or an empty string if it is no
 // handle.
 std::string HandleArgument(const SavedModel& model, const tf::NodeDef& call, int i) {
@@ -168,7 +161,7 @@ class ObjectMatcher {
 Result<std::unordered_map<std::string, RestoredTensor>> RestoredHandles(const SavedModel& model) {
   std::string_view restore = model.meta_graph->saver_def().restore_op_name();
   const tf::NodeDef* call = restore.empty() ? nullptr : model.FindNode(restore);
-  const tf::FunctionDef* function = call ? Callee(model, *call) : nullptr;
+  const tf::FunctionDef* function = call ? model.Callee(*call) : nullptr;
   if (!function) return RestoredKeys(model.graph().node());
 
   std::unordered_map<std::string, RestoredTensor> by_argument = RestoredKeys(function->node_def());
@@ -202,7 +195,7 @@ Result<CheckpointKeys> KeysOfObjects(const SavedModel& model, const Bundle& bund
 Result<std::unordered_map<int, std::string>> HandlesOfObjects(const SavedModel& model) {
   std::unordered_map<int, std::string> handles;
   for (const tf::NodeDef& node : model.graph().node()) {
-    const tf::FunctionDef* function = Callee(model, node);
+    const tf::FunctionDef* function = model.Callee(node);
     if (!function) continue;
     auto saved = model.objects().concrete_functions().find(function->signature().name());
     if (saved == model.objects().concrete_functions().end()) continue;

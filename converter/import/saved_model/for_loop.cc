@@ -9,7 +9,7 @@ namespace {
 
 const Type kNumber{DType::kI32, fusebox::Shape::Scalar()};
 
-enum Variable : size_t { kDone, kTimes, kStart, kDelta, kFirstCarried };
+enum LoopVariable : size_t { kDone, kTimes, kStart, kDelta, kFirstCarried };
 
 // Adds nodes at the end of a function.
 struct NumberAdder : Rewriter {

@@ -18,13 +18,6 @@ bool IsFiller(std::string_view op) {
          op == "InitializeTableFromTextFile";
 }
 
-const tf::FunctionDef* Callee(const SavedModel& model, const tf::NodeDef& node) {
-  if (node.op() != "StatefulPartitionedCall" && node.op() != "PartitionedCall")
-    return model.FindFunction(node.op());
-  const auto f = node.attr().find("f");
-  return f == node.attr().end() ? nullptr : model.FindFunction(f->second.func().name());
-}
-
 // True if `file` does not lead out of the folder through a link.
 bool LiesIn(const std::filesystem::path& folder, const std::filesystem::path& file) {
   std::error_code error;
@@ -74,7 +67,7 @@ void LookupTables::Visit(const Scope& scope, int depth) {
       if (!table.node || !converter::IsLookupTable(table.node->op())) continue;
       const Found values = Source(&scope, node.input(1));
       Add(table.node->name(), {&node, &scope, values.node && values.node->op() == "RestoreV2"});
-    } else if (const tf::FunctionDef* callee = depth < kDeepest ? Callee(model_, node) : nullptr) {
+    } else if (const tf::FunctionDef* callee = depth < kDeepest ? model_.Callee(node) : nullptr) {
       scopes_.push_back(std::make_unique<Scope>(Scope{&scope, &node, callee}));
       Visit(*scopes_.back(), depth + 1);
     }

@@ -132,6 +132,13 @@ const tf::SignatureDef* SavedModel::FindSignature(std::string_view key) const {
 const tf::FunctionDef* SavedModel::FindFunction(std::string_view name) const {
   return FindIn(functions, name);
 }
+const tf::FunctionDef* SavedModel::Callee(const tf::NodeDef& node) const {
+  if (node.op() != "StatefulPartitionedCall" && node.op() != "PartitionedCall")
+    return FindFunction(node.op());
+  const auto f = node.attr().find("f");
+  return f == node.attr().end() ? nullptr : FindFunction(f->second.func().name());
+}
+
 const tf::NodeDef* SavedModel::FindNode(std::string_view name) const { return FindIn(nodes, name); }
 const tf::OpDef* SavedModel::FindOp(std::string_view op) const { return FindIn(ops, op); }
 

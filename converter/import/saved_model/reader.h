@@ -33,11 +33,13 @@ struct SavedModel {
   // Signature keys in order, without internal ones ("__...").
   std::vector<std::string> Signatures() const;
 
-  // Both return null if there is none of that name.
+  // These return null if there is none of that name.
   const tf::SignatureDef* FindSignature(std::string_view key) const;
   const tf::FunctionDef* FindFunction(std::string_view name) const;
   const tf::NodeDef* FindNode(std::string_view name) const;  // of the main graph
   const tf::OpDef* FindOp(std::string_view op) const;        // from the file's own list of ops in use
+  // The function that a node calls: by its op, or by the attribute of a PartitionedCall.
+  const tf::FunctionDef* Callee(const tf::NodeDef& node) const;
 
   Status IndexNames();  // once, after reading
   // Adds a function to the library; returns its name. The first form only keeps it.

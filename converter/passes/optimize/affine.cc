@@ -230,7 +230,7 @@ bool Rounds(const Numbers& sum, const Numbers& added, const Numbers& before) {
 }
 
 // A row of steps that ends here becomes one product and one sum at most, where that is less.
-bool InARow(Edit& e, Node& node) {
+bool AffinesInARow(Edit& e, Node& node) {
   ScaleShift all{Numbers::Of(1), Numbers::Of(0)};
   Node* at = &node;
   int count = 0;
@@ -306,8 +306,10 @@ bool IntoASummand(Edit& e, Node& node) {
 }  // namespace
 
 std::span<const Rule> AffineRules() {
-  static constexpr Rule kRules[] = {
-      {Op::kAdd, Op::kSub, IntoASummand}, {kArithmetic, IntoWeights}, {kArithmetic, InARow}, kFromInput};
+  static constexpr Rule kRules[] = {{Op::kAdd, Op::kSub, IntoASummand},
+                                    {kArithmetic, IntoWeights},
+                                    {kArithmetic, AffinesInARow},
+                                    kFromInput};
   return kRules;
 }
 

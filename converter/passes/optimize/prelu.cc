@@ -11,7 +11,7 @@ Pattern Relu(Pattern of) { return {Op::kRelu, {std::move(of)}}; }
 
 // Returns whether alpha has one element per element of x, or of some of its last dimensions, but not of the
 // batch.
-bool Fits(const Shape& alpha, const Shape& x) {
+bool FitsAlpha(const Shape& alpha, const Shape& x) {
   if (alpha.rank() < 1 || alpha.rank() >= x.rank()) return false;
   for (int d = 1; d <= alpha.rank(); ++d) {
     const int64_t size = alpha.dims()[static_cast<size_t>(alpha.rank() - d)];
@@ -41,7 +41,7 @@ bool Prelu(Edit& e, Node& node) {
   Shape shape = e.shape(slope);
   if (shape.rank() == e.rank(of) && shape.rank() > 1 && shape[0] == 1)
     shape.dims().erase(shape.dims().begin());
-  if (!Fits(shape, e.shape(of))) return false;
+  if (!FitsAlpha(shape, e.shape(of))) return false;
   e.Replace(node, e.Value(Op::kPrelu, {of, e.F32(shape, *alpha)}));
   return true;
 }

@@ -26,7 +26,7 @@ std::optional<std::vector<int64_t>> Target(const Shape& shape) {
 // open.
 bool Same(const Shape& a, const Shape& b) { return a == b && Target(a).has_value(); }
 
-bool InARow(Edit& e, Node& node) {
+bool ReshapesInARow(Edit& e, Node& node) {
   const ValueId middle = node.operands[0];
   Node* const before = e.producer(middle);
   if (!before || !IsReshape(*before)) return false;
@@ -126,7 +126,7 @@ bool Hoist(Edit& e, Node& node) {
 
 std::span<const Rule> ReshapeRules() {
   static constexpr Rule kRules[] = {
-      {Op::kReshape, InARow},         {Op::kSqueeze, Op::kExpandDims, InARow},
+      {Op::kReshape, ReshapesInARow}, {Op::kSqueeze, Op::kExpandDims, ReshapesInARow},
       {Op::kReshape, ConstantTarget}, kWholeSlice,
       {kArithmetic, Hoist},           {kActivation, Hoist},
   };

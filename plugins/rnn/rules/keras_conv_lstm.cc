@@ -11,14 +11,13 @@ namespace fusebox::rnn {
 namespace {
 
 using common::ShapeText;
-using common::Subject;
 
 enum Operand : uint32_t { kInputs, kH, kC, kKernel, kRecurrent, kBias, kMask };
 enum Result : uint32_t { kLast, kSequence, kFinalH, kFinalC };
 
 constexpr const char* kNames[] = {"inputs", "init_h", "init_c", "kernel", "recurrent_kernel", "bias", "mask"};
 
-std::string SubjectOf(uint32_t operand) { return Subject(operand) + " (" + kNames[operand] + ")"; }
+std::string SubjectOf(uint32_t operand) { return common::Subject(operand) + " (" + kNames[operand] + ")"; }
 
 void CheckFloats(const Site& site, uint32_t operand, int rank) {
   const Tensor t = site.in(operand);
@@ -30,7 +29,7 @@ void CheckFloats(const Site& site, uint32_t operand, int rank) {
                "has shape " + ShapeText(t) + ", expected rank " + std::to_string(rank), SubjectOf(operand));
 }
 
-void CheckConstant(const Site& site, uint32_t operand) {
+void RequireConstant(const Site& site, uint32_t operand) {
   const Tensor t = site.in(operand);
   site.require(
       !t.is_variable() && t.is_const() && t.is_static(), "NONCONST",
@@ -90,7 +89,7 @@ void KerasConvLstmRule::match(const Site& site) {
   CheckFloats(site, kInputs, rank + 1);
   for (const uint32_t operand : {kH, kC, kKernel, kRecurrent}) CheckFloats(site, operand, rank);
   CheckFloats(site, kBias, 1);
-  for (const uint32_t operand : {kKernel, kRecurrent, kBias}) CheckConstant(site, operand);
+  for (const uint32_t operand : {kKernel, kRecurrent, kBias}) RequireConstant(site, operand);
   CheckActivations(site);
 }
 

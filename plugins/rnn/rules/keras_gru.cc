@@ -9,7 +9,7 @@
 namespace fusebox::rnn {
 namespace {
 
-KerasLayer LayerOf(const Site& site) { return {site, 1, 3}; }
+KerasLayer GruLayerOf(const Site& site) { return {site, 1, 3}; }
 
 bool ResetAfter(const Site& site, const KerasLayer& layer) {
   return site.attrs().b("reset_after", site.in(layer.bias()).rank() == 2);
@@ -34,7 +34,7 @@ void CheckBias(const Site& site, const KerasLayer& layer) {
 void KerasGruRule::match(const Site& site) {
   site.require(site.options().s("gru", "custom") == "custom", "OPTION",
                "allows builtin ops only; the loop remains", "option gru");
-  const KerasLayer layer = LayerOf(site);
+  const KerasLayer layer = GruLayerOf(site);
   layer.CheckArity();
   layer.CheckOperands();
   layer.CheckKernels();
@@ -46,7 +46,7 @@ void KerasGruRule::match(const Site& site) {
 }
 
 void KerasGruRule::rewrite(const Site& site, Build& build) {
-  const KerasLayer layer = LayerOf(site);
+  const KerasLayer layer = GruLayerOf(site);
   const bool after = ResetAfter(site, layer);
   const MaskedSteps steps(site, layer, build);
   const Value weights = build.transpose(build.in(layer.kernel()), {1, 0});

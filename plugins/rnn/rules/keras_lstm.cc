@@ -13,7 +13,7 @@ namespace {
 
 using common::Activation;
 
-KerasLayer LayerOf(const Site& site) {
+KerasLayer LstmLayerOf(const Site& site) {
   return {site, 2, 4, {.diagonal = site.name().starts_with("indy_lstm_")}};
 }
 
@@ -59,7 +59,7 @@ Build::NodeRef EmitLstm(Build& build, const KerasLayer& layer, std::vector<Value
 }  // namespace
 
 void KerasLstmRule::match(const Site& site) {
-  const KerasLayer layer = LayerOf(site);
+  const KerasLayer layer = LstmLayerOf(site);
   layer.CheckArity();
   layer.CheckLayer();
   layer.CheckMask();
@@ -67,7 +67,7 @@ void KerasLstmRule::match(const Site& site) {
 }
 
 void KerasLstmRule::rewrite(const Site& site, Build& build) {
-  const KerasLayer layer = LayerOf(site);
+  const KerasLayer layer = LstmLayerOf(site);
   const uint32_t final_cell = layer.first_final_state() + 1;
   const MaskedSteps steps(site, layer, build, site.out(final_cell).uses() > 0);
   std::vector<Value> operands(20, no_value);

@@ -7,12 +7,12 @@
 namespace fusebox::rnn {
 namespace {
 
-KerasLayer LayerOf(const Site& site) { return {site, 1, 1}; }
+KerasLayer SimpleRnnLayerOf(const Site& site) { return {site, 1, 1}; }
 
 }  // namespace
 
 void KerasSimpleRnnRule::match(const Site& site) {
-  const KerasLayer layer = LayerOf(site);
+  const KerasLayer layer = SimpleRnnLayerOf(site);
   layer.CheckArity();
   layer.CheckLayer();
   layer.CheckMask();
@@ -20,7 +20,7 @@ void KerasSimpleRnnRule::match(const Site& site) {
 }
 
 void KerasSimpleRnnRule::rewrite(const Site& site, Build& build) {
-  const KerasLayer layer = LayerOf(site);
+  const KerasLayer layer = SimpleRnnLayerOf(site);
   const MaskedSteps steps(site, layer, build);
   const Value weights = build.transpose(build.in(layer.kernel()), {1, 0});
   const Value recurrent = build.transpose(build.in(layer.recurrent()), {1, 0});

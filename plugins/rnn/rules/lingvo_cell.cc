@@ -13,7 +13,7 @@ using common::ShapeText;
 
 constexpr int64_t kLargest = (int64_t{1} << 31) - 1;
 
-std::string Subject(uint32_t operand) {
+std::string SubjectOfCell(uint32_t operand) {
   static constexpr const char* kNames[] = {" (input)", " (weight)", " (bias)", " (projection)"};
   return common::Subject(operand) + (operand < 4 ? kNames[operand] : "");
 }
@@ -29,31 +29,32 @@ std::string_view CutToken(std::string_view* text) {
 
 void CheckF32(const Site& site, uint32_t i) {
   const Tensor t = site.in(i);
-  site.require(t.present(), "ARITY", "is absent", Subject(i));
+  site.require(t.present(), "ARITY", "is absent", SubjectOfCell(i));
   site.require(t.dtype() == FBX_F32, "DTYPE",
-               std::string("is ") + dtype_name(t.dtype()) + ", only f32 is supported", Subject(i));
-  site.require(t.rank() >= 0, "RANK", "has an unknown rank", Subject(i));
+               std::string("is ") + dtype_name(t.dtype()) + ", only f32 is supported", SubjectOfCell(i));
+  site.require(t.rank() >= 0, "RANK", "has an unknown rank", SubjectOfCell(i));
 }
 
 void CheckRank(const Site& site, uint32_t i, int rank) {
   CheckF32(site, i);
   site.require(site.in(i).rank() == rank, "RANK",
-               "has shape " + ShapeText(site.in(i)) + ", expected rank " + std::to_string(rank), Subject(i));
+               "has shape " + ShapeText(site.in(i)) + ", expected rank " + std::to_string(rank),
+               SubjectOfCell(i));
 }
 
 void CheckConstant(const Site& site, uint32_t i, int rank) {
   CheckRank(site, i, rank);
   const Tensor t = site.in(i);
-  site.require(t.is_const(), "NONCONST", "is computed, not constant", Subject(i));
+  site.require(t.is_const(), "NONCONST", "is computed, not constant", SubjectOfCell(i));
   for (const int64_t d : t.dims())
-    site.require(d >= 0 && d <= kLargest, "SHAPE", "has shape " + ShapeText(t), Subject(i));
+    site.require(d >= 0 && d <= kLargest, "SHAPE", "has shape " + ShapeText(t), SubjectOfCell(i));
 }
 
 void CheckSize(const Site& site, uint32_t i, int dimension, int64_t size, const std::string& what) {
   const int64_t is = site.in(i).dim(dimension);
   site.require(is < 0 || is == size, "SHAPE",
                "has shape " + ShapeText(site.in(i)) + ", but " + what + " " + std::to_string(size),
-               Subject(i));
+               SubjectOfCell(i));
 }
 
 }  // namespace
@@ -101,7 +102,7 @@ void LingvoCell::CheckWeights(const Site& site) {
   const Tensor weight = site.in(kWeight);
   site.require(weight.dim(1) > 0 && weight.dim(1) % gates == 0, "SHAPE",
                "has shape " + ShapeText(weight) + ", expected " + std::to_string(gates) + " gates of columns",
-               Subject(kWeight));
+               SubjectOfCell(kWeight));
   cells = static_cast<int32_t>(weight.dim(1) / gates);
   CheckF32(site, kProjection);
   projection = site.in(kProjection).rank() >= 2;
@@ -110,12 +111,12 @@ void LingvoCell::CheckWeights(const Site& site) {
     CheckConstant(site, kProjection, 2);
     CheckSize(site, kProjection, 0, cells, "the cells are");
     outputs = static_cast<int32_t>(site.in(kProjection).dim(1));
-    site.require(outputs > 0, "SHAPE", "has no outputs", Subject(kProjection));
+    site.require(outputs > 0, "SHAPE", "has no outputs", SubjectOfCell(kProjection));
   }
   site.require(weight.dim(0) > outputs, "SHAPE",
                "has shape " + ShapeText(weight) + ", but " + std::to_string(outputs) +
                    " rows belong to the outputs, so none is left for the input",
-               Subject(kWeight));
+               SubjectOfCell(kWeight));
   inputs = static_cast<int32_t>(weight.dim(0)) - outputs;
   CheckConstant(site, kBias, 1);
   CheckSize(site, kBias, 0, weight.dim(1), "the gates need");

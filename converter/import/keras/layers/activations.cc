@@ -10,7 +10,7 @@ namespace {
 using nlohmann::json;
 using Builder = ValueId (*)(LayerCall&, ValueId);
 
-ValueId Scaled(LayerCall& c, ValueId x, double factor) {
+ValueId ScaledBy(LayerCall& c, ValueId x, double factor) {
   return c.emit().Op("Mul", {x, c.emit().F32(factor)});
 }
 ValueId Shifted(LayerCall& c, ValueId x, double amount) {
@@ -21,7 +21,7 @@ ValueId Clipped(LayerCall& c, ValueId x, double low, double high) {
   return c.emit().Op("Minimum", {c.emit().Op("Maximum", {x, c.emit().F32(low)}), c.emit().F32(high)});
 }
 
-ValueId LeakyRelu(LayerCall& c, ValueId x, double slope) {
+ValueId LeakyReluOf(LayerCall& c, ValueId x, double slope) {
   return c.emit().Op("LeakyRelu", {x}, MakeAttrs("alpha", static_cast<float>(slope)));
 }
 
@@ -45,8 +45,8 @@ ValueId LogSoftmax(LayerCall& c, ValueId x) { return OverAxis(c, x, -1, "LogSoft
 
 // Keras 3 defines it differently from Keras 1 and 2.
 ValueId HardSigmoid(LayerCall& c, ValueId x) {
-  if (c.keras() >= 3) return Scaled(c, c.emit().Op("Relu6", {Shifted(c, x, 3)}), 1.0 / 6);
-  return Clipped(c, Shifted(c, Scaled(c, x, 0.2), 0.5), 0, 1);
+  if (c.keras() >= 3) return ScaledBy(c, c.emit().Op("Relu6", {Shifted(c, x, 3)}), 1.0 / 6);
+  return Clipped(c, Shifted(c, ScaledBy(c, x, 0.2), 0.5), 0, 1);
 }
 
 // Builds an activation for which TensorFlow has no single op.
@@ -68,9 +68,9 @@ ValueId LogSigmoid(LayerCall& c, ValueId x) {
 ValueId TanhShrink(LayerCall& c, ValueId x) { return c.emit().Op("Sub", {x, c.emit().Op("Tanh", {x})}); }
 
 // (x + sqrt(x^2 + 4)) / 2
-ValueId SquarePlus(LayerCall& c, ValueId x) {
+ValueId SquarePlusOf(LayerCall& c, ValueId x) {
   const ValueId root = c.emit().Op("Sqrt", {Shifted(c, c.emit().Op("Square", {x}), 4)});
-  return Scaled(c, c.emit().Op("AddV2", {x, root}), 0.5);
+  return ScaledBy(c, c.emit().Op("AddV2", {x, root}), 0.5);
 }
 
 // Values within 0.5 of zero become zero; the soft variant also shrinks the others by 0.5.
@@ -81,9 +81,11 @@ ValueId HardShrink(LayerCall& c, ValueId x) {
 ValueId SoftShrink(LayerCall& c, ValueId x) { return c.emit().Op("Sub", {x, Clipped(c, x, -0.5, 0.5)}); }
 
 // Linear between -1 and 1, and its integral.
-ValueId SparseSigmoid(LayerCall& c, ValueId x) { return Scaled(c, Shifted(c, Clipped(c, x, -1, 1), 1), 0.5); }
+ValueId SparseSigmoid(LayerCall& c, ValueId x) {
+  return ScaledBy(c, Shifted(c, Clipped(c, x, -1, 1), 1), 0.5);
+}
 ValueId SparsePlus(LayerCall& c, ValueId x) {
-  const ValueId bent = Scaled(c, c.emit().Op("Square", {Shifted(c, x, 1)}), 0.25);
+  const ValueId bent = ScaledBy(c, c.emit().Op("Square", {Shifted(c, x, 1)}), 0.25);
   const ValueId below = c.emit().Op("LessEqual", {x, c.emit().F32(-1)});
   const ValueId above = c.emit().Op("GreaterEqual", {x, c.emit().F32(1)});
   const ValueId from_zero = c.emit().Op("SelectV2", {below, c.emit().F32(0), bent});
@@ -102,7 +104,7 @@ const std::unordered_map<std::string, Builder>& ByName() {
       {"softplus", [](LayerCall& c, ValueId x) { return c.emit().Op("Softplus", {x}); }},
       {"softsign", [](LayerCall& c, ValueId x) { return c.emit().Op("Softsign", {x}); }},
       {"exponential", [](LayerCall& c, ValueId x) { return c.emit().Op("Exp", {x}); }},
-      {"leaky_relu", [](LayerCall& c, ValueId x) { return LeakyRelu(c, x, 0.2); }},
+      {"leaky_relu", [](LayerCall& c, ValueId x) { return LeakyReluOf(c, x, 0.2); }},
       {"hard_tanh", [](LayerCall& c, ValueId x) { return Clipped(c, x, -1, 1); }},
       {"softmax", Softmax},
       {"log_softmax", LogSoftmax},
@@ -116,7 +118,7 @@ const std::unordered_map<std::string, Builder>& ByName() {
       {"log_sigmoid", LogSigmoid},
       {"tanh_shrink", TanhShrink},
       {"celu", [](LayerCall& c, ValueId x) { return c.emit().Op("Elu", {x}); }},
-      {"squareplus", SquarePlus},
+      {"squareplus", SquarePlusOf},
       {"hard_shrink", HardShrink},
       {"soft_shrink", SoftShrink},
       {"sparse_sigmoid", SparseSigmoid},
@@ -134,10 +136,10 @@ void ReluLayer(LayerCall& c) {
   const ValueId x = c.in();
   ValueId y;
   if (threshold != 0) {
-    const ValueId below = Scaled(c, Shifted(c, x, -threshold), slope);
+    const ValueId below = ScaledBy(c, Shifted(c, x, -threshold), slope);
     y = c.emit().Op("SelectV2", {c.emit().Op("GreaterEqual", {x, c.emit().F32(threshold)}), x, below});
   } else if (slope != 0) {
-    y = LeakyRelu(c, x, slope);
+    y = LeakyReluOf(c, x, slope);
   } else if (c.Has("max_value") && c.Float("max_value") == 6) {
     return c.AddOutput(c.emit().Op("Relu6", {x}));
   } else {
@@ -149,14 +151,14 @@ void ReluLayer(LayerCall& c) {
 
 void LeakyReluLayer(LayerCall& c) {
   const double slope = c.Has("alpha") ? c.Float("alpha") : c.Float("negative_slope", 0.3);
-  c.AddOutput(LeakyRelu(c, c.in(), slope));
+  c.AddOutput(LeakyReluOf(c, c.in(), slope));
 }
 
 void EluLayer(LayerCall& c) {
   const double alpha = c.Float("alpha", 1);
   const ValueId x = c.in();
   if (alpha == 1) return c.AddOutput(c.emit().Op("Elu", {x}));
-  const ValueId below = Scaled(c, c.emit().Op("Elu", {x}), alpha);
+  const ValueId below = ScaledBy(c, c.emit().Op("Elu", {x}), alpha);
   c.AddOutput(c.emit().Op("SelectV2", {c.emit().Op("Greater", {x, c.emit().F32(0)}), x, below}));
 }
 
@@ -171,7 +173,7 @@ void SoftmaxLayer(LayerCall& c) {
   ValueId x = c.in();
   if (const ValueId mask = c.KeywordTensor("mask"); mask != kNoValue) {
     const ValueId kept = c.emit().Cast(mask, DType::kF32);
-    x = c.emit().Op("AddV2", {x, Scaled(c, c.emit().Op("Sub", {c.emit().F32(1), kept}), -1e9)});
+    x = c.emit().Op("AddV2", {x, ScaledBy(c, c.emit().Op("Sub", {c.emit().F32(1), kept}), -1e9)});
   }
   const std::vector<int64_t> axes = c.Has("axis") ? c.Ints("axis") : std::vector<int64_t>{-1};
   if (axes.size() == 1) return c.AddOutput(OverAxis(c, x, axes[0], "Softmax"));

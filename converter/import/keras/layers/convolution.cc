@@ -131,7 +131,7 @@ void Separable(LayerCall& c) {
 }
 
 // Inserts zeros between the kernel's taps, because TFLite has no dilated transposed convolution.
-ValueId Spread(LayerCall& c, Window& w, ValueId kernel) {
+ValueId SpreadTaps(LayerCall& c, Window& w, ValueId kernel) {
   for (int i = 0; i < w.space; ++i) {
     int64_t& taps = w.kernel[static_cast<size_t>(i)];
     int64_t& apart = w.dilations[static_cast<size_t>(i)];
@@ -186,7 +186,7 @@ void Transposed(LayerCall& c) {
     for (size_t i = 0; i < w.kernel.size(); ++i)
       if (w.dilations[i] > kMostApart || w.kernel[i] > kMostApart)
         return c.emit().Refuse("a dilation_rate of " + std::to_string(w.dilations[i]));
-    kernel = Spread(c, w, kernel);
+    kernel = SpreadTaps(c, w, kernel);
   }
   std::vector<ValueId> sizes = {c.emit().SizeValue(c.emit().size(x, 0))};
   if (space == 1) sizes.push_back(c.emit().I32(1));

@@ -87,7 +87,7 @@ void Masking(LayerCall& c) {
   c.AddOutput(c.emit().Op("Mul", {x, c.emit().Cast(kept, DType::kF32)}), mask);
 }
 
-void Same(LayerCall& c) { c.AddOutput(c.in()); }
+void PassThrough(LayerCall& c) { c.AddOutput(c.in()); }
 void AsFloats(LayerCall& c) { c.AddOutput(c.emit().Cast(c.in(), DType::kF32)); }
 
 void Flatten(LayerCall& c) {
@@ -212,32 +212,32 @@ std::span<const LayerRow> CoreLayers() {
       {"Permute", Permute, nullptr, MaskRule::kStop},
       {"RepeatVector", RepeatVector, nullptr, MaskRule::kStop},
       {"TimeDistributed", TimeDistributed, nullptr, MaskRule::kOwn},
-      {"Dropout", Same},
-      {"SpatialDropout1D", Same},
-      {"SpatialDropout2D", Same},
-      {"SpatialDropout3D", Same},
-      {"AlphaDropout", Same},
-      {"GaussianDropout", Same},
-      {"GaussianNoise", Same},
-      {"ActivityRegularization", Same},
-      {"Identity", Same},
+      {"Dropout", PassThrough},
+      {"SpatialDropout1D", PassThrough},
+      {"SpatialDropout2D", PassThrough},
+      {"SpatialDropout3D", PassThrough},
+      {"AlphaDropout", PassThrough},
+      {"GaussianDropout", PassThrough},
+      {"GaussianNoise", PassThrough},
+      {"ActivityRegularization", PassThrough},
+      {"Identity", PassThrough},
       // Augmentation layers act only in training.
-      {"RandomFlip", Same},
-      {"RandomRotation", Same},
-      {"RandomZoom", Same},
-      {"RandomContrast", Same},
-      {"RandomTranslation", Same},
-      {"RandomBrightness", Same},
-      {"RandomColorDegeneration", Same},
-      {"RandomColorJitter", Same},
+      {"RandomFlip", PassThrough},
+      {"RandomRotation", PassThrough},
+      {"RandomZoom", PassThrough},
+      {"RandomContrast", PassThrough},
+      {"RandomTranslation", PassThrough},
+      {"RandomBrightness", PassThrough},
+      {"RandomColorDegeneration", PassThrough},
+      {"RandomColorJitter", PassThrough},
       {"RandomErasing", AsFloats},
       {"RandomGaussianBlur", AsFloats},
-      {"RandomInvert", Same},
-      {"RandomPosterization", Same},
-      {"RandomSaturation", Same},
+      {"RandomInvert", PassThrough},
+      {"RandomPosterization", PassThrough},
+      {"RandomSaturation", PassThrough},
       {"RandomSharpness", AsFloats},
-      {"RandomHeight", Same},
-      {"RandomWidth", Same},
+      {"RandomHeight", PassThrough},
+      {"RandomWidth", PassThrough},
   };
   return kTable;
 }

@@ -71,7 +71,7 @@ void Subtract(LayerCall& c) {
   c.AddOutput(Folded(c, "Sub", parts), MergedMask(c));
 }
 
-void Average(LayerCall& c) {
+void AverageInputs(LayerCall& c) {
   const auto parts = Aligned(c);
   const ValueId sum = Folded(c, "AddV2", parts);
   c.AddOutput(
@@ -99,7 +99,7 @@ void Concatenate(LayerCall& c) {
   c.AddOutput(c.emit().Concat(std::move(parts), static_cast<int>(axis)), mask);
 }
 
-ValueId UnitLength(LayerCall& c, ValueId v, int64_t axis) {
+ValueId UnitVectors(LayerCall& c, ValueId v, int64_t axis) {
   const ValueId sum =
       c.emit().Op("Sum", {c.emit().Op("Square", {v}), c.emit().I32s({axis})}, MakeAttrs("keep_dims", true));
   return c.emit().Op("Mul", {v, c.emit().Op("Rsqrt", {c.emit().Op("Maximum", {sum, c.emit().F32(1e-12)})})});
@@ -129,7 +129,7 @@ Rows ToRows(LayerCall& c, ValueId v, int64_t axis) {
   return out;
 }
 
-void Dot(LayerCall& c) {
+void DotProduct(LayerCall& c) {
   if (c.inputs().size() != 2)
     return c.emit().Reject("it requires two tensors, and has " + std::to_string(c.inputs().size()));
   std::vector<int64_t> axes = c.Ints("axes");
@@ -141,7 +141,7 @@ void Dot(LayerCall& c) {
     if (axes[i] < 0) axes[i] += rank;
     if (axes[i] < 1 || axes[i] >= rank)
       return c.emit().Reject("its axis " + std::to_string(axes[i]) + " does not exist");
-    if (c.Bool("normalize", false)) v[i] = UnitLength(c, v[i], axes[i]);
+    if (c.Bool("normalize", false)) v[i] = UnitVectors(c, v[i], axes[i]);
   }
   const Rows a = ToRows(c, v[0], axes[0]);
   const Rows b = ToRows(c, v[1], axes[1]);
@@ -160,11 +160,11 @@ std::span<const LayerRow> MergeLayers() {
       {"Add", Add, nullptr, MaskRule::kOwn},
       {"Subtract", Subtract, nullptr, MaskRule::kOwn},
       {"Multiply", Multiply, nullptr, MaskRule::kOwn},
-      {"Average", Average, nullptr, MaskRule::kOwn},
+      {"Average", AverageInputs, nullptr, MaskRule::kOwn},
       {"Maximum", Maximum, nullptr, MaskRule::kOwn},
       {"Minimum", Minimum, nullptr, MaskRule::kOwn},
       {"Concatenate", Concatenate, nullptr, MaskRule::kOwn},
-      {"Dot", Dot, nullptr, MaskRule::kStop},
+      {"Dot", DotProduct, nullptr, MaskRule::kStop},
   };
   return kTable;
 }
