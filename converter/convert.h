@@ -20,7 +20,7 @@
 #include "host/base/progress.h"
 #include "host/fusion/fusion.h"
 #include "host/graph/graph.h"
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 
 namespace fusebox::converter {
 

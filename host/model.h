@@ -21,7 +21,7 @@
 #include "host/base/status.h"
 #include "host/fusion/fusion.h"
 #include "host/graph/graph.h"
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 #include "host/run/missing.h"
 #include "host/run/placement.h"
 

@@ -207,9 +207,12 @@ Status Session::SelectSignature(std::string_view key) {
   impl.Select(*code, signature);
   // Inputs of known shape need no Resize before InputData.
   for (size_t i = 0; i < impl.inputs.size(); ++i) {
-    const auto bytes = StorageSize(impl.inputs[i].type);
-    if (!bytes || impl.inputs[i].type.dtype == DType::kResource) continue;
-    FUSEBOX_TRY(impl.Shape(static_cast<int>(i), impl.inputs[i].type, *bytes, true));
+    const Type& type = impl.inputs[i].type;
+    const auto bytes = ByteSize(type);
+    if (!bytes && type.shape.is_static() && BitsOf(type.dtype) > 0)
+      return Unsupported(fmt::format("{}: {} is {}, which cannot be stored", impl.model->name(),
+                                     Quoted(impl.inputs[i], static_cast<int>(i)), ToString(type)));
+    if (bytes) FUSEBOX_TRY(impl.Shape(static_cast<int>(i), type, *bytes, true));
   }
   return {};
 }
@@ -231,9 +234,11 @@ Status Session::SetInput(int index, const Tensor& value) {
   const auto place = [&] { return fmt::format("{}: {}", impl_->model->name(), Quoted(slot, index)); };
   if (value.type.dtype == DType::kString) {
     FUSEBOX_TRY(CheckStrings(value).At(place()));
-  } else if (const auto bytes = ByteSize(value.type); bytes && *bytes != value.data.size()) {
+  } else if (const auto bytes = ByteSize(value.type);
+             BitsOf(value.type.dtype) > 0 && bytes != value.data.size()) {
     return Invalid(fmt::format("{} has {} bytes, but {} requires {}", place(), value.data.size(),
-                               ToString(value.type), *bytes));
+                               ToString(value.type),
+                               bytes ? std::to_string(*bytes) : "more than can be stored"));
   } else if (value.type.dtype == DType::kBool &&
              std::ranges::any_of(value.data.bytes(), [](std::byte byte) { return byte > std::byte{1}; })) {
     return Invalid(place() + " has bools that are neither 0 nor 1");

@@ -18,7 +18,7 @@
 #include "host/model.h"
 #include "host/plan/memory_plan.h"
 #include "host/run/node_time.h"
-#include "host/run/thread_pool.h"
+#include "host/threads/thread_pool.h"
 #include "host/verify/shadow.h"
 
 namespace fusebox {

@@ -11,7 +11,7 @@
 #include "host/plugin/steps.h"
 #include "models/build/tensor_text.h"
 #include "models/build/tensorflow_ops.h"
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/saved_model_builder.h"
 
 // sdk/schema/model-body-1.json, embedded by the build.
 extern "C" const char fusebox_schema_model_body_1[];
@@ -20,8 +20,8 @@ namespace fusebox::models {
 namespace {
 
 namespace fs = std::filesystem;
+using models::FunctionBuilder, models::Ref, models::SavedModelBuilder;
 using nlohmann::json;
-using samples::FunctionBuilder, samples::Ref, samples::SavedModelBuilder;
 using Names = std::vector<std::string>;
 
 constexpr const char* kSignature = "serving_default";
@@ -38,7 +38,7 @@ class BodyReader {
   BodyReader(const Document& document, const std::string& folder, FunctionBuilder& function)
       : document_(document), folder_(folder), function_(function) {}
 
-  Status Read(const std::map<std::string, samples::TensorValue>& weights, std::span<const Type> inputs) {
+  Status Read(const std::map<std::string, models::TensorValue>& weights, std::span<const Type> inputs) {
     FUSEBOX_TRY(ReadInputs(weights, inputs));
     const json constants = document_.value.value("constants", json::object());
     for (const auto& [name, constant] : constants.items()) FUSEBOX_TRY(ReadConstant(name, constant));
@@ -50,8 +50,7 @@ class BodyReader {
   }
 
  private:
-  Status ReadInputs(const std::map<std::string, samples::TensorValue>& weights,
-                    std::span<const Type> inputs) {
+  Status ReadInputs(const std::map<std::string, models::TensorValue>& weights, std::span<const Type> inputs) {
     size_t next = 0;
     const json& names = document_.value["inputs"];
     for (size_t i = 0; i < names.size(); ++i) {
@@ -75,7 +74,7 @@ class BodyReader {
   Status ReadConstant(const std::string& name, const json& constant) {
     const std::string at = "/constants/" + EscapePointer(name);
     FUSEBOX_ASSIGN(const Tensor tensor, ReadTensor(document_, constant, at, folder_));
-    FUSEBOX_ASSIGN(const samples::TensorValue value, ToTensorFlow(tensor));
+    FUSEBOX_ASSIGN(const models::TensorValue value, ToTensorFlow(tensor));
     return Add(name, function_.Const(value, "Const"), at);
   }
 
@@ -124,9 +123,9 @@ class BodyReader {
 };
 
 // The weights by name. Error: one that is no input.
-Result<std::map<std::string, samples::TensorValue>> ReadWeights(const Document& document,
-                                                                const std::string& folder) {
-  std::map<std::string, samples::TensorValue> weights;
+Result<std::map<std::string, models::TensorValue>> ReadWeights(const Document& document,
+                                                               const std::string& folder) {
+  std::map<std::string, models::TensorValue> weights;
   const json listed = document.value.value("weights", json::object());
   const auto inputs = document.value["inputs"].get<Names>();
   for (const auto& [name, weight] : listed.items()) {
@@ -141,7 +140,7 @@ Result<std::map<std::string, samples::TensorValue>> ReadWeights(const Document& 
 
 // The function that the signature calls: reads the weights and calls the composite.
 FunctionBuilder& AddCaller(SavedModelBuilder& model, const FunctionBuilder& composite, const Names& operands,
-                           const std::map<std::string, samples::TensorValue>& weights, Names& inputs) {
+                           const std::map<std::string, models::TensorValue>& weights, Names& inputs) {
   FunctionBuilder& caller = model.AddFunction("__inference_call");
   std::vector<Ref> arguments;
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -163,8 +162,8 @@ Status WriteFolder(const CompositeModel& description, const std::string& path) {
   FUSEBOX_ASSIGN(const auto weights, ReadWeights(document, folder));
   SavedModelBuilder model;
   FunctionBuilder& composite = model.AddFunction("__inference_composite");
-  FUSEBOX_ASSIGN(const std::vector<samples::Attr> attrs, ToTensorFlow(description.attrs));
-  composite.SetAttr(samples::Attr("_implements", description.name, attrs));
+  FUSEBOX_ASSIGN(const std::vector<models::Attr> attrs, ToTensorFlow(description.attrs));
+  composite.SetAttr(models::Attr("_implements", description.name, attrs));
   FUSEBOX_TRY(BodyReader(document, folder, composite).Read(weights, description.inputs));
   Names inputs;
   const auto operands = document.value["inputs"].get<Names>();

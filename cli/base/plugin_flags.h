@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "host/model.h"
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 
 namespace CLI {
 class App;

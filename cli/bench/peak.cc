@@ -6,7 +6,7 @@
 #include <vector>
 
 #define HWY_WANT_AVX3_DL
-#include "plugins/common/simd_targets.h"
+#include "plugins/math/simd/targets.h"
 
 #ifndef FUSEBOX_CLI_PEAK_CODE
 #define FUSEBOX_CLI_PEAK_CODE
@@ -25,7 +25,7 @@ constexpr size_t kCached = 1 << 19;  // bytes that stay in a cache
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "plugins/common/byte_product-inl.h"
+#include "plugins/math/gemm/bytes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::cli::HWY_NAMESPACE {
@@ -64,10 +64,10 @@ double MultiplyAdd(size_t rounds, float* sink) {
 }
 
 double MultiplyBytes(size_t rounds, float* sink) {
-  namespace cm = common::HWY_NAMESPACE;
-  const auto one = hn::Set(cm::byte_sums, 0x01010101);
-  const auto row = cm::ByteDot::Row(one);
-  const auto weights = cm::ByteDot::Weights(one);
+  namespace mm = math::HWY_NAMESPACE;
+  const auto one = hn::Set(mm::byte_sums, 0x01010101);
+  const auto row = mm::ByteDot::Row(one);
+  const auto weights = mm::ByteDot::Weights(one);
   auto a = one;
   auto b = one;
   auto c = one;
@@ -78,7 +78,7 @@ double MultiplyBytes(size_t rounds, float* sink) {
   auto i = one;
   auto j = one;
   auto k = one;
-  const auto add = [&](cm::ByteSum sum) HWY_ATTR { return cm::ByteDot::Add(sum, row, weights); };
+  const auto add = [&](mm::ByteSum sum) HWY_ATTR { return mm::ByteDot::Add(sum, row, weights); };
   for (size_t n = 0; n < rounds; ++n) {
     a = add(a);
     b = add(b);
@@ -94,7 +94,7 @@ double MultiplyBytes(size_t rounds, float* sink) {
   const auto sum = hn::Add(hn::Add(hn::Add(a, b), hn::Add(c, e)),
                            hn::Add(hn::Add(hn::Add(f, g), hn::Add(h, i)), hn::Add(j, k)));
   *sink = static_cast<float>(hn::GetLane(sum));
-  return 2.0 * 10 * 4 * static_cast<double>(cm::kByteLanes) * static_cast<double>(rounds);
+  return 2.0 * 10 * 4 * static_cast<double>(mm::kByteLanes) * static_cast<double>(rounds);
 }
 
 void ReadAll(const float* data, size_t count, float* sink) {

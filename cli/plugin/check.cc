@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "check/check.h"
 #include "cli/base/checks.h"
 #include "cli/base/plugin_flags.h"
 #include "cli/base/print.h"
 #include "host/base/buffer.h"
 #include "host/base/table.h"
-#include "host/check/check.h"
 
 namespace fusebox::cli {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -7,12 +7,12 @@
 #include <filesystem>
 #include <set>
 
+#include "check/elf.h"
 #include "cli/base/plugin_flags.h"
 #include "cli/base/print.h"
 #include "cli/plugin/json_edit.h"
 #include "host/base/json.h"
 #include "host/base/table.h"
-#include "host/check/elf.h"
 #include "host/plugin/seal.h"
 #include "host/plugin/steps.h"
 

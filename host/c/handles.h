@@ -9,7 +9,7 @@
 #include "fusebox/c.h"
 #include "host/c/border/call.h"
 #include "host/model.h"
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 #include "host/session.h"
 
 struct fusebox_registry {

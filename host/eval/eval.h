@@ -14,7 +14,7 @@
 #include "fusebox/abi/ext/resize.h"
 #include "host/graph/graph.h"
 #include "host/graph/view.h"
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 
 namespace fusebox {
 

@@ -14,7 +14,7 @@
 
 #include "host/eval/eval.h"
 #include "host/graph/graph.h"
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 
 namespace fusebox {
 

@@ -9,7 +9,7 @@
 
 #include "fusebox/abi/rule.h"
 #include "host/graph/view.h"
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 
 namespace fusebox {
 

@@ -8,6 +8,8 @@
 namespace fusebox {
 namespace {
 
+constexpr int64_t kMostDimsOfNothing = int64_t{1} << 28;
+
 struct DTypeInfo {
   DType type;
   std::string_view name;
@@ -70,10 +72,14 @@ bool Shape::is_static() const {
 std::optional<int64_t> Shape::element_count() const {
   if (!is_static()) return std::nullopt;
   int64_t count = 1;
+  bool empty = false;
   for (const int64_t dim : dims_) {
-    if (__builtin_mul_overflow(count, dim, &count)) return std::nullopt;
+    if (dim == 0) empty = true;
+    else if (__builtin_mul_overflow(count, dim, &count)) return std::nullopt;
   }
-  return count;
+  if (!empty) return count;
+  // A loop over the other dims has no data that bounds its time.
+  return count <= kMostDimsOfNothing ? std::optional<int64_t>(0) : std::nullopt;
 }
 
 std::string ToString(const Shape& shape) {

@@ -72,7 +72,7 @@ class Shape {
   Dims& dims() { return dims_; }
   int64_t operator[](size_t i) const { return dims_[i]; }
   bool is_static() const;                        // ranked, and every dimension known
-  std::optional<int64_t> element_count() const;  // nothing if not static, or on int64 overflow
+  std::optional<int64_t> element_count() const;  // nothing: not static, int64 overflow, or 0 x 2^28
   bool operator==(const Shape&) const = default;
 
  private:

@@ -93,7 +93,7 @@ class NodeShaper {
   }
 
   Status OfKernel() {
-    if (auto known = ShapeOperand()) {
+    if (auto known = node_.results.size() == 1 ? ShapeOperand() : std::nullopt) {
       found_.kind = NodeShapes::kKnown;
       found_.values.push_back(*std::move(known));
       return {};

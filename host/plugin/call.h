@@ -3,7 +3,7 @@
 #pragma once
 
 #include "host/graph/view.h"
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 
 namespace fusebox {
 

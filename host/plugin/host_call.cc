@@ -2,7 +2,7 @@
 #include "host/base/cancel.h"
 #include "host/base/log.h"
 #include "host/graph/view.h"
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 
 #ifndef FUSEBOX_VERSION
 #define FUSEBOX_VERSION "0"

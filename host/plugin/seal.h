@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 
 namespace fusebox {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 
 namespace fusebox {
 

@@ -12,7 +12,7 @@
 #include "host/plugin/call.h"
 #include "host/run/profile.h"
 #include "host/run/run.h"
-#include "host/run/workers.h"
+#include "host/threads/workers.h"
 
 namespace fusebox::run {
 namespace {

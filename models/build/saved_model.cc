@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A SavedModel: ops of TensorFlow; a composite is a function with "_implements".
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/saved_model_builder.h"
 
 #include "converter/import/saved_model/tensor_data.h"
 #include "models/build/formats.h"
@@ -9,7 +9,7 @@
 namespace fusebox::models {
 namespace {
 
-using samples::FunctionBuilder, samples::Ref;
+using models::FunctionBuilder, models::Ref;
 
 class SavedModel : public Builder {
   void DoAddFunction(const std::string& name) override {
@@ -17,8 +17,8 @@ class SavedModel : public Builder {
   }
 
   Status DoImplements(int function, const std::string& composite, const Attrs& attrs) override {
-    FUSEBOX_ASSIGN(const std::vector<samples::Attr> protos, ToTensorFlow(attrs));
-    at(function).builder->SetAttr(samples::Attr("_implements", composite, protos));
+    FUSEBOX_ASSIGN(const std::vector<models::Attr> protos, ToTensorFlow(attrs));
+    at(function).builder->SetAttr(models::Attr("_implements", composite, protos));
     return {};
   }
 
@@ -32,12 +32,12 @@ class SavedModel : public Builder {
   }
 
   Status DoAddConstant(int function, const Tensor& tensor) override {
-    FUSEBOX_ASSIGN(const samples::TensorValue value, ToTensorFlow(tensor));
+    FUSEBOX_ASSIGN(const models::TensorValue value, ToTensorFlow(tensor));
     return Add(function, at(function).builder->Const(value));
   }
 
   Status DoAddVariable(const std::string& name, const Tensor& tensor) override {
-    FUSEBOX_ASSIGN(samples::TensorValue value, ToTensorFlow(tensor));
+    FUSEBOX_ASSIGN(models::TensorValue value, ToTensorFlow(tensor));
     variables_.push_back(model_.AddVariable(name, std::move(value), "weights/" + name));
     return {};
   }
@@ -101,9 +101,9 @@ class SavedModel : public Builder {
     return out;
   }
 
-  samples::SavedModelBuilder model_;
+  models::SavedModelBuilder model_;
   std::vector<Content> functions_;
-  std::vector<samples::VariableRef> variables_;
+  std::vector<models::VariableRef> variables_;
 };
 
 }  // namespace

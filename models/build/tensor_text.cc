@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "host/graph/npy.h"
-#include "samples/models/tensor_value.h"
+#include "models/saved_model/tensor_value.h"
 
 namespace fusebox::models {
 namespace {
@@ -18,7 +18,7 @@ Result<Tensor> FromText(const json& value) {
   const auto count = type.shape.element_count();
   if (!count || *count > kMaxJsonElements) return Invalid(ToString(type) + ": has unknown or too large dims");
   if (type.dtype != DType::kF32) return Invalid("seed is for f32 only; use values, fill or npy");
-  samples::Random random(value["seed"].get<uint64_t>());
+  models::Random random(value["seed"].get<uint64_t>());
   const auto made = random.Uniform(type.shape, -1, 1);
   return Tensor{type, Buffer::Copy(std::as_bytes(std::span(made.bytes)))};
 }

@@ -7,12 +7,12 @@
 #include "converter/import/saved_model/tensor_data.h"
 #include "host/base/json.h"
 #include "host/graph/npy.h"
-#include "samples/models/op_table.h"
+#include "models/saved_model/op_table.h"
 
 namespace fusebox::models {
 namespace {
 
-using samples::Attr, samples::Ref;
+using models::Attr, models::Ref;
 
 // {"type": "f32"} or {"shape": [2, 3]}.
 Status SetFromMap(const Attrs& map, tf::AttrValue& proto) {
@@ -26,7 +26,7 @@ Status SetFromMap(const Attrs& map, tf::AttrValue& proto) {
   }
   if (map.size() != 1 || map.Find("shape") == nullptr)
     return Invalid("a map must be {\"type\": \"f32\"} or {\"shape\": [2, 3]}");
-  *proto.mutable_shape() = samples::ShapeProto(Shape(map.i64s("shape")));
+  *proto.mutable_shape() = models::ShapeProto(Shape(map.i64s("shape")));
   return {};
 }
 
@@ -119,10 +119,10 @@ Status CheckResults(const tf::OpDef& op, const Attrs& attrs, const Types& types)
   return {};
 }
 
-Result<std::vector<Ref>> Add(samples::FunctionBuilder& function, const std::string& op,
+Result<std::vector<Ref>> Add(models::FunctionBuilder& function, const std::string& op,
                              const std::vector<Ref>& inputs, const Attrs& attrs) {
-  const tf::OpDef* const def = samples::FindOp(op);
-  if (def == nullptr) return Invalid("no such TensorFlow op here" + DidYouMean(op, samples::OpNames()));
+  const tf::OpDef* const def = models::FindOp(op);
+  if (def == nullptr) return Invalid("no such TensorFlow op here" + DidYouMean(op, models::OpNames()));
   if (def->is_stateful() || op == "Const" || op == "Placeholder")
     return Unsupported("an op with state or without inputs; use weights and constants");
   FUSEBOX_ASSIGN(std::vector<Attr> protos, ToTensorFlow(attrs));
@@ -159,8 +159,8 @@ tf::DataType ToTensorFlow(DType type) {
   }
 }
 
-Result<samples::TensorValue> ToTensorFlow(const Tensor& tensor) {
-  samples::TensorValue value{ToTensorFlow(tensor.type.dtype), tensor.type.shape, {}, {}};
+Result<models::TensorValue> ToTensorFlow(const Tensor& tensor) {
+  models::TensorValue value{ToTensorFlow(tensor.type.dtype), tensor.type.shape, {}, {}};
   if (value.dtype == tf::DT_INVALID)
     return Unsupported(ToString(tensor.type) + ": a SavedModel cannot store this type");
   if (value.dtype == tf::DT_STRING) {
@@ -181,7 +181,7 @@ Result<std::vector<Attr>> ToTensorFlow(const Attrs& attrs) {
   return out;
 }
 
-Result<std::vector<Ref>> AddOp(samples::FunctionBuilder& function, const std::string& op,
+Result<std::vector<Ref>> AddOp(models::FunctionBuilder& function, const std::string& op,
                                const std::vector<Ref>& inputs, const Attrs& attrs) {
   return Add(function, op, inputs, attrs).At(op);
 }

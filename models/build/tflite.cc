@@ -36,7 +36,7 @@ class Tflite : public Builder {
 
   Status DoAddOp(int function, const std::string& op, const Attrs& attrs, const Ids& inputs,
                  size_t result_count, std::span<const Type> types) override {
-    const auto found = FindOp(op);
+    const auto found = fusebox::FindOp(op);
     const bool builtin = found && Info(*found).code >= 0 && *found != Op::kCustom;
     if (!builtin && types.empty())
       return Invalid("a custom op needs the types of its results; a builtin op of this name is unknown");

@@ -99,8 +99,8 @@ void BlockProduct::Pack(const Node& n, std::byte* to) const {
     for (size_t b = 0; b < blocks; ++b) {
       const int8_t* const values = row.data() + b * layout.columns;
       const Block block = BlockAt(to, blocks, b, layout);
-      common::PackByteRow(layout, i, values, block.values);
-      block.sums[i] = common::SumOfBytes(values, layout.columns);
+      math::PackByteRow(layout, i, values, block.values);
+      block.sums[i] = math::SumOfBytes(values, layout.columns);
       block.scales[i] = w.quant()->scales[i * blocks + b];
     }
   }

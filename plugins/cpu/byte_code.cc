@@ -7,23 +7,23 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "plugins/common/byte_product-inl.h"
-#include "plugins/common/fixed_point-inl.h"
 #include "plugins/cpu/byte_scale-inl.h"
 #include "plugins/cpu/byte_taps-inl.h"
+#include "plugins/math/gemm/bytes-inl.h"
+#include "plugins/math/simd/fixed_point-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-namespace cm = common::HWY_NAMESPACE;
+namespace mm = math::HWY_NAMESPACE;
 
-using Sum = cm::ByteSum;
-constexpr cm::ByteSumTag sums{};
-constexpr size_t kLanes = cm::kByteLanes;
+using Sum = mm::ByteSum;
+constexpr mm::ByteSumTag sums{};
+constexpr size_t kLanes = mm::kByteLanes;
 
-using cm::HighProduct;
-using cm::ShiftedHalfAway;
-using cm::ShiftedLeft;
+using mm::HighProduct;
+using mm::ShiftedHalfAway;
+using mm::ShiftedLeft;
 
 void Store(const ByteResults& results, size_t first_channel, size_t count, const int32_t* from,
            uint8_t* out) {
@@ -41,17 +41,17 @@ void Store(const ByteResults& results, size_t first_channel, size_t count, const
 }
 
 void Multiply(const ByteTask& task, int32_t* out, size_t out_stride, size_t begin, size_t end) {
-  const size_t before = begin * common::kBytePanels * kLanes;
+  const size_t before = begin * math::kBytePanels * kLanes;
   const auto store = [&](size_t row, size_t first, size_t outputs, const int32_t* from) HWY_ATTR {
     for (size_t i = 0; i < outputs; i += kLanes)
       hn::StoreU(hn::Load(sums, from + i), sums, out + row * out_stride + first - before + i);
   };
-  if (task.layout.halves) cm::MultiplyHalves(task, begin, end, store);
-  else cm::MultiplyBytes(task, begin, end, store);
+  if (task.layout.halves) mm::MultiplyHalves(task, begin, end, store);
+  else mm::MultiplyBytes(task, begin, end, store);
 }
 
 void MultiplyAndStore(const ByteStoreTask& task, size_t begin, size_t end) {
-  cm::MultiplyBytes(task.product, begin, end,
+  mm::MultiplyBytes(task.product, begin, end,
                     [&](size_t row, size_t first, size_t outputs, const int32_t* from) HWY_ATTR {
                       const size_t count = std::min(outputs, task.product.layout.outputs - first);
                       Store(*task.results, task.first_channel + first, count, from,
@@ -79,7 +79,7 @@ void SumRows(const void* rows, size_t count, size_t stride, size_t columns, bool
 }
 
 // As FixedPoint::Times.
-HWY_INLINE Sum Times(Sum x, const common::FixedPoint& by) {
+HWY_INLINE Sum Times(Sum x, const math::FixedPoint& by) {
   if (by.shift > 0) x = ShiftedLeft(x, hn::Set(sums, by.shift));
   return ShiftedHalfAway(HighProduct(x, hn::Set(sums, by.value)), hn::Set(sums, std::max(-by.shift, 0)));
 }
@@ -148,7 +148,7 @@ void Quantize(const float* x, size_t count, float scale, int32_t zero, bool is_s
 
 template <size_t kUnit>
 constexpr ByteCode kCode{
-    kLanes, kUnit,   {cm::ByteDot::kUnsignedRows}, Multiply, MultiplyAndStore, Store, SumRows, RunTaps,
+    kLanes, kUnit,   {mm::ByteDot::kUnsignedRows}, Multiply, MultiplyAndStore, Store, SumRows, RunTaps,
     Binary, Quantize};
 
 const ByteCode& BytesCode() { return kCode<4>; }
@@ -162,7 +162,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fusebox::cpu {
 
-ByteScales::ByteScales(const std::vector<common::FixedPoint>& scales, const ByteRange& range) : range(range) {
+ByteScales::ByteScales(const std::vector<math::FixedPoint>& scales, const ByteRange& range) : range(range) {
   for (auto* by : {&values, &left, &right, &half, &half_below}) by->resize(scales.size() + kSlack);
   for (size_t i = 0; i < scales.size(); ++i) {
     values[i] = scales[i].value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector code of 8-bit products (plugins/common/byte_product.h) whose sums become 8-bit results. One table of
+// Vector code of 8-bit products (plugins/math/gemm/bytes.h) whose sums become 8-bit results. One table of
 // functions per instruction set.
 #pragma once
 
@@ -7,14 +7,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "plugins/common/byte_product.h"
-#include "plugins/common/fixed_point.h"
-#include "plugins/common/simd_targets.h"
+#include "plugins/math/gemm/bytes.h"
+#include "plugins/math/simd/fixed_point.h"
+#include "plugins/math/simd/targets.h"
 
 namespace fusebox::cpu {
 
-using common::ByteLayout;
-using common::ByteTask;
+using math::ByteLayout;
+using math::ByteTask;
 
 // result = clamp(rounded sum + zero), the low byte for either sign.
 struct ByteRange {
@@ -22,7 +22,7 @@ struct ByteRange {
   bool round_half_up;  // the second rounding; otherwise half away from zero
 };
 
-// Fixed-point factors of channels: as common::FixedPoint, member by member. Vectors of any width may be read
+// Fixed-point factors of channels: as math::FixedPoint, member by member. Vectors of any width may be read
 // from the last one.
 struct ByteScales {
   std::vector<int32_t> values, left, right;
@@ -32,7 +32,7 @@ struct ByteScales {
   ByteRange range = {};
 
   ByteScales() = default;
-  ByteScales(const std::vector<common::FixedPoint>& scales, const ByteRange& range);
+  ByteScales(const std::vector<math::FixedPoint>& scales, const ByteRange& range);
   bool per_channel() const { return values.size() > kSlack + 1; }
   static constexpr size_t kSlack = 16;
 };
@@ -75,13 +75,13 @@ struct ByteBinary {
   enum class Op { kAdd, kSub, kMul, kSquaredDifference } op;
   bool is_signed;
   int32_t x_zero, y_zero, shift;
-  common::FixedPoint x_scale, y_scale, z_scale;
+  math::FixedPoint x_scale, y_scale, z_scale;
   int32_t zero, lowest, highest;
 };
 
 struct ByteCode {
   size_t lanes, unit;  // of packed weights; depthwise ones are in units of four
-  common::ByteSigns signs;
+  math::ByteSigns signs;
   // Groups [begin, end) only.
   void (*multiply)(const ByteTask&, int32_t* out, size_t out_stride, size_t begin, size_t end);
   // Not of 4-bit weights: their sums are stored after multiply.
@@ -102,7 +102,7 @@ struct ByteCode {
 
 // The code for every instruction set that this machine has, best first.
 std::vector<const ByteCode*> ByteCodes();
-using ByteChoice = common::SimdChoice<ByteCode, ByteCodes>;
+using ByteChoice = math::SimdChoice<ByteCode, ByteCodes>;
 inline const ByteCode& BestByteCode() { return ByteChoice::Best(); }
 // Null: the best again.
 inline void UseByteCodeForTest(const ByteCode* code) { ByteChoice::for_test = code; }

@@ -52,9 +52,9 @@ struct BytePart {
 };
 
 // Outputs of a group of panels.
-inline size_t SumsWidth() { return common::kBytePanels * BestByteCode().lanes; }
+inline size_t SumsWidth() { return math::kBytePanels * BestByteCode().lanes; }
 inline size_t PanelGroups(const ByteLayout& layout) {
-  return (layout.panels() + common::kBytePanels - 1) / common::kBytePanels;
+  return (layout.panels() + math::kBytePanels - 1) / math::kBytePanels;
 }
 
 // Calls run(BytePart) for all parts.

@@ -9,19 +9,19 @@
 
 #include <hwy/highway.h>
 
-#include "plugins/common/byte_product-inl.h"
-#include "plugins/common/fixed_point-inl.h"
 #include "plugins/cpu/byte_code.h"
+#include "plugins/math/gemm/bytes-inl.h"
+#include "plugins/math/simd/fixed_point-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-namespace cm = common::HWY_NAMESPACE;
+namespace mm = math::HWY_NAMESPACE;
 
 // The scale of a vector of channels.
 class ChannelScale {
-  using Sum = cm::ByteSum;
-  static constexpr cm::ByteSumTag d{};
+  using Sum = mm::ByteSum;
+  static constexpr mm::ByteSumTag d{};
 
  public:
   HWY_INLINE ChannelScale() {}  // an implicit one is not compiled for the target
@@ -37,9 +37,9 @@ class ChannelScale {
 
   // Rounds magnitudes, which do not overflow as numbers without a sign.
   HWY_INLINE Sum operator()(Sum sum) const {
-    constexpr hn::RebindToUnsigned<cm::ByteSumTag> du{};
-    if (any_left_) sum = cm::ShiftedLeft(sum, left_);
-    const Sum scaled = cm::HighProduct(sum, value_);
+    constexpr hn::RebindToUnsigned<mm::ByteSumTag> du{};
+    if (any_left_) sum = mm::ShiftedLeft(sum, left_);
+    const Sum scaled = mm::HighProduct(sum, value_);
     const Sum raised = hn::Add(hn::Abs(scaled), hn::IfNegativeThenElse(scaled, half_below_, half_));
     const Sum size = hn::BitCast(d, hn::Shr(hn::BitCast(du, raised), hn::BitCast(du, right_)));
     const Sum result = hn::IfNegativeThenElse(scaled, hn::Sub(zero_, size), hn::Add(zero_, size));
@@ -52,11 +52,11 @@ class ChannelScale {
 };
 
 // `count` bytes of one vector of channels.
-HWY_INLINE void StoreBytes(cm::ByteSum results, size_t count, uint8_t* out) {
-  constexpr hn::RebindToUnsigned<cm::ByteSumTag> du{};
-  constexpr hn::Rebind<uint8_t, cm::ByteSumTag> d8{};
+HWY_INLINE void StoreBytes(mm::ByteSum results, size_t count, uint8_t* out) {
+  constexpr hn::RebindToUnsigned<mm::ByteSumTag> du{};
+  constexpr hn::Rebind<uint8_t, mm::ByteSumTag> d8{};
   const auto bytes = hn::TruncateTo(d8, hn::BitCast(du, results));
-  if (count >= cm::kByteLanes) hn::StoreU(bytes, d8, out);
+  if (count >= mm::kByteLanes) hn::StoreU(bytes, d8, out);
   else hn::StoreN(bytes, d8, out, count);
 }
 

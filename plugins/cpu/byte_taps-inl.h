@@ -19,23 +19,23 @@
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-namespace cm = common::HWY_NAMESPACE;
+namespace mm = math::HWY_NAMESPACE;
 
 // The bytes under four taps in every lane, `at` and three more steps from it.
 struct FourSteps {
   size_t second, third, fourth;
 };
 template <bool kWhole>
-HWY_INLINE cm::ByteSum FourTaps(const uint8_t* at, const FourSteps& steps, size_t left) {
-  constexpr cm::ByteSumTag d{};
-  constexpr hn::Rebind<uint8_t, cm::ByteSumTag> d8{};
+HWY_INLINE mm::ByteSum FourTaps(const uint8_t* at, const FourSteps& steps, size_t left) {
+  constexpr mm::ByteSumTag d{};
+  constexpr hn::Rebind<uint8_t, mm::ByteSumTag> d8{};
   const auto tap = [&](size_t step) HWY_ATTR {
     if constexpr (kWhole) return hn::LoadU(d8, at + step);
     else return hn::LoadN(d8, at + step, left);
   };
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
   constexpr hn::Twice<decltype(d8)> two{};
-  constexpr hn::Repartition<uint8_t, cm::ByteSumTag> all{};
+  constexpr hn::Repartition<uint8_t, mm::ByteSumTag> all{};
   alignas(64) static constexpr auto kOrder = [] {
     std::array<uint8_t, 64> order{};
     for (size_t i = 0; i < 64; ++i) order[i] = static_cast<uint8_t>(i % 4 / 2 * 64 + i % 2 * 16 + i / 4);
@@ -47,7 +47,7 @@ HWY_INLINE cm::ByteSum FourTaps(const uint8_t* at, const FourSteps& steps, size_
                                                  pair(tap(steps.third), tap(steps.fourth)),
                                                  hn::SetTableIndices(all, kOrder.data())));
 #else
-  constexpr hn::RebindToUnsigned<cm::ByteSumTag> du{};
+  constexpr hn::RebindToUnsigned<mm::ByteSumTag> du{};
   const auto wide = [&](size_t step) HWY_ATTR { return hn::PromoteTo(du, tap(step)); };
   const auto low = hn::Or(wide(0), hn::ShiftLeft<8>(wide(steps.second)));
   const auto high = hn::Or(hn::ShiftLeft<16>(wide(steps.third)), hn::ShiftLeft<24>(wide(steps.fourth)));
@@ -57,10 +57,10 @@ HWY_INLINE cm::ByteSum FourTaps(const uint8_t* at, const FourSteps& steps, size_
 
 // A vector of channels of all pixels.
 class TapsPanel {
-  using Sum = cm::ByteSum;
-  using Dot = cm::ByteDot;
-  static constexpr cm::ByteSumTag d{};
-  static constexpr size_t kLanes = cm::kByteLanes;
+  using Sum = mm::ByteSum;
+  using Dot = mm::ByteDot;
+  static constexpr mm::ByteSumTag d{};
+  static constexpr size_t kLanes = mm::kByteLanes;
   // Code for four pixels at once is large: not for old CPUs, and not where part of a vector is loaded byte by
   // byte.
   static constexpr bool kFast = !HWY_ARCH_X86 || HWY_TARGET <= HWY_AVX2;
@@ -74,8 +74,8 @@ class TapsPanel {
         channel_(panel * kLanes),
         flip_(hn::Set(d, t.flipped ? static_cast<int32_t>(0x80808080) : 0)),
         start_(hn::Mul(hn::LoadU(d, t.sums + channel_), hn::Set(d, -t.offset))) {
-    const size_t panels = t.layout.panels(), before = panel / common::kBytePanels * common::kBytePanels;
-    width_ = std::min(common::kBytePanels, panels - before) * kLanes * 4;
+    const size_t panels = t.layout.panels(), before = panel / math::kBytePanels * math::kBytePanels;
+    width_ = std::min(math::kBytePanels, panels - before) * kLanes * 4;
     weights_ = t.weights + (before * t.together * rows_ + panel - before) * kLanes * 4;
     if (t.zeros) zeros_ = hn::LoadU(d, t.zeros + channel_);
     if (t.results && t.results->bias)
@@ -101,7 +101,7 @@ class TapsPanel {
 
  private:
   static HWY_INLINE Dot::WeightBytes Weights(const int8_t* at) {
-    constexpr hn::Repartition<int8_t, cm::ByteSumTag> bytes{};
+    constexpr hn::Repartition<int8_t, mm::ByteSumTag> bytes{};
     return Dot::Weights(hn::BitCast(d, hn::LoadU(bytes, at)));
   }
 
@@ -174,7 +174,7 @@ class TapsPanel {
 HWY_NOINLINE void RunTaps(const ByteTaps& t) {
   for (size_t panel = 0; panel < t.layout.panels(); ++panel) {
     const TapsPanel run(t, panel);
-    if ((panel + 1) * cm::kByteLanes <= t.layout.outputs) run.Run<true>();
+    if ((panel + 1) * mm::kByteLanes <= t.layout.outputs) run.Run<true>();
     else run.Run<false>();
   }
 }

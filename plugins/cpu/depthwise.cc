@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/cpu/depthwise.h"
 
-#include "plugins/common/simd_targets.h"
+#include "plugins/math/simd/targets.h"
 
 #ifndef FUSEBOX_CPU_DEPTHWISE_CODE
 #define FUSEBOX_CPU_DEPTHWISE_CODE
@@ -97,7 +97,7 @@ std::vector<const DepthwiseCode*> Codes() { return FUSEBOX_SIMD_TABLES(Depthwise
 
 }  // namespace
 
-void Depthwise(const DepthwiseRun& run) { common::SimdChoice<DepthwiseCode, Codes>::Best().run(run); }
+void Depthwise(const DepthwiseRun& run) { math::SimdChoice<DepthwiseCode, Codes>::Best().run(run); }
 
 }  // namespace fusebox::cpu
 #endif

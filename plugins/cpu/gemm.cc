@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "plugins/common/simd_targets.h"
 #include "plugins/cpu/parallel.h"
+#include "plugins/math/simd/targets.h"
 
 #ifndef FUSEBOX_CPU_GEMM_CODE
 #define FUSEBOX_CPU_GEMM_CODE
@@ -242,9 +242,7 @@ std::vector<const GemmCode*> GemmCodes() { return FUSEBOX_SIMD_TABLES(GemmCode, 
 
 }  // namespace
 
-void Multiply(const PanelProduct& product) {
-  common::SimdChoice<GemmCode, GemmCodes>::Best().panels(product);
-}
+void Multiply(const PanelProduct& product) { math::SimdChoice<GemmCode, GemmCodes>::Best().panels(product); }
 
 void PackPanels(const float* rows, int64_t n, int64_t depth, float* to) {
   for (int64_t first = 0; first < n; first += kPanelRows, to += kPanelRows * depth) {
@@ -288,7 +286,7 @@ void MultiplyParallel(const fbx_host* host, const RowProduct<float>& x, const fl
 
 template <class T>
 void Multiply(const RowProduct<T>& product) {
-  const GemmCode& code = common::SimdChoice<GemmCode, GemmCodes>::Best();
+  const GemmCode& code = math::SimdChoice<GemmCode, GemmCodes>::Best();
   if constexpr (std::is_same_v<T, float>) code.f32(product);
   else code.f64(product);
 }

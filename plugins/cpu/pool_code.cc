@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "plugins/common/simd_targets.h"
+#include "plugins/math/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "plugins/cpu/pool_code.cc"
@@ -122,7 +122,7 @@ std::vector<const PoolCode*> PoolCodes() { return FUSEBOX_SIMD_TABLES(PoolCode, 
 
 }  // namespace
 
-const PoolCode& BestPoolCode() { return common::SimdChoice<PoolCode, PoolCodes>::Best(); }
+const PoolCode& BestPoolCode() { return math::SimdChoice<PoolCode, PoolCodes>::Best(); }
 
 }  // namespace fusebox::cpu
 #endif

@@ -15,10 +15,10 @@
 #include <fusebox/kernel.hpp>
 #include <fusebox/quant.hpp>
 
-#include "plugins/common/fixed_point.h"
 #include "plugins/cpu/activation.h"
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/simd.h"
+#include "plugins/math/simd/fixed_point.h"
 
 namespace fusebox::cpu {
 
@@ -112,7 +112,7 @@ inline void RequireSameQuant(const Node& n, uint32_t operand) {
     throw Reject{"QUANT", "the result has a different scale", "operand " + std::to_string(operand)};
 }
 
-using common::FixedPoint;
+using math::FixedPoint;
 
 // Saturates at 2^30, so that a zero point can be added.
 FUSEBOX_INLINE inline int32_t Scaled(int32_t x, FixedPoint by) {

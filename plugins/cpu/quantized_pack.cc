@@ -71,7 +71,7 @@ void QuantizedProduct::Pack(std::span<const T> rows, int64_t matrices, const Pro
       if constexpr (std::is_same_v<T, int8_t>) bytes = row;
       else m.zeros[i] = MovedBytes(row, moved);
       if (m.zeros[i] != 0) *m.any_zeros = 1;
-      common::PackByteRow(layout, i, bytes.data(), m.values);
+      math::PackByteRow(layout, i, bytes.data(), m.values);
       m.sums[i] = SumOf(bytes.first(layout.columns / static_cast<size_t>(shape.lines.pixels)));
       m.start[i] = -offset * m.sums[i];
     }
@@ -90,7 +90,7 @@ void QuantizedProduct::PackHalves(const Node& n, std::byte* to) const {
     *m.any_zeros = 1;
     for (size_t i = 0; i < layout.outputs; ++i, row += layout.columns / 2) {
       m.zeros[i] = -8;
-      m.sums[i] = common::PackHalvesRow(layout, i, row, m.values);
+      m.sums[i] = math::PackHalvesRow(layout, i, row, m.values);
       m.start[i] = -offset * m.sums[i];
     }
   }

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdlib>
 
-#include "plugins/common/fixed_point.h"
+#include "plugins/math/simd/fixed_point.h"
 #include "plugins/signal/fixed_math.h"
 #include "plugins/signal/operands.h"
 
@@ -67,7 +67,7 @@ void Window::invoke(const Node& n) const {
   const int16_t* weights = n.in(1).data<const int16_t>();
   const int64_t size = n.in(1).count();
   for (int64_t i = 0; i < n.in(0).count(); ++i)
-    n.out(0).data<int16_t>()[i] = common::Saturate<int16_t>((int32_t{in[i]} * weights[i % size]) >> shift);
+    n.out(0).data<int16_t>()[i] = math::Saturate<int16_t>((int32_t{in[i]} * weights[i % size]) >> shift);
 }
 
 void AutoScale::supports(const Node& n) { RequireTypes(n, {FBX_I16}); }

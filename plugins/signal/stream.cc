@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "plugins/common/fixed_point.h"
+#include "plugins/math/simd/fixed_point.h"
 #include "plugins/signal/operands.h"
 
 namespace fusebox::signal {
@@ -17,7 +17,7 @@ size_t StreamCount(const Tensor& t, int64_t each) {
   return each == 0 ? 0 : static_cast<size_t>(t.count() / each);
 }
 
-int16_t Sum(int16_t a, int16_t b) { return common::Saturate<int16_t>(int64_t{a} + b); }
+int16_t Sum(int16_t a, int16_t b) { return math::Saturate<int16_t>(int64_t{a} + b); }
 float Sum(float a, float b) { return a + b; }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <array>
 
 #include "plugins/xnnpack/library.h"
-#include "plugins/xnnpack/ops/op.h"
+#include "plugins/xnnpack/partition/op.h"
 #include "plugins/xnnpack/profile.h"
 
 namespace fusebox::xnnpack {
@@ -106,12 +106,6 @@ class Meter {
 
 // If it fails, sessions report it.
 void Delegate::load() noexcept { StartLibrary(); }
-
-std::optional<Settings> Settings::Of(const fbx_host* host, const fbx_caller& caller) {
-  const fbx_attrs* const given = caller.delegate_options(host, to_fbx_str(Delegate::delegate));
-  if (given == nullptr) return std::nullopt;
-  return Settings(Attrs(host, given));
-}
 
 // Opened by the first session, so that a model that never runs opens no files.
 std::shared_ptr<ModelWeights> Delegate::weights() {

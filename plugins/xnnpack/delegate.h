@@ -5,7 +5,6 @@
 // by one thread at a time.
 #pragma once
 
-#include <fusebox/abi/ext/caller.h>
 #include <xnnpack.h>
 #include <fusebox/delegate.hpp>
 
@@ -16,32 +15,18 @@
 #include <string>
 #include <vector>
 
-#include "plugins/xnnpack/intermediates.h"
-#include "plugins/xnnpack/pack_provider.h"
-#include "plugins/xnnpack/subgraph.h"
+#include "plugins/xnnpack/packing/pack_provider.h"
+#include "plugins/xnnpack/packing/settings.h"
+#include "plugins/xnnpack/partition/intermediates.h"
+#include "plugins/xnnpack/partition/subgraph.h"
 
 namespace fusebox::xnnpack {
 
 using namespace sdk;
 
-// Options of a model for the delegate.
-struct Settings {
-  explicit Settings(const Attrs& options)
-      : cache_path(options.s("weight_cache_path", "")),
-        share(options.b("share_weights", true)),
-        half(options.s("precision", "f32") == "f16") {}
-  // Returns the settings for the model that is being opened, even if the delegate is off, or nothing without
-  // options.
-  static std::optional<Settings> Of(const fbx_host* host, const fbx_caller& caller);
-
-  const std::string cache_path;  // empty: no cache
-  const bool share;
-  const bool half;  // compute floats in f16
-};
-
 class Delegate {
  public:
-  static constexpr std::string_view delegate = "xnnpack";
+  static constexpr std::string_view delegate = kDelegateName;
   static constexpr bool recompiles = true;
   static void load() noexcept;
   explicit Delegate(const Attrs& options) : settings_(options) {}

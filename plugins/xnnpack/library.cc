@@ -7,7 +7,6 @@
 #include <string>
 
 #include "plugins/xnnpack/cache/digest.h"
-#include "plugins/xnnpack/subgraph.h"
 
 namespace fusebox::xnnpack {
 
@@ -17,6 +16,14 @@ xnn_status StartLibrary() noexcept {
     return xnn_initialize(nullptr);
   }();
   return status;
+}
+
+const char* StatusName(xnn_status status) {
+  static constexpr const char* kNames[] = {"success",       "uninitialized",         "invalid parameter",
+                                           "invalid state", "unsupported parameter", "unsupported hardware",
+                                           "out of memory", "reallocation required", "deprecated"};
+  const auto index = static_cast<size_t>(status);
+  return index < std::size(kNames) ? kNames[index] : "an unknown status";
 }
 
 void RequireLibrary() {

@@ -11,6 +11,7 @@ using namespace sdk;
 
 // Detects the CPU, once per process: about 0.2 ms.
 xnn_status StartLibrary() noexcept;
+const char* StatusName(xnn_status status);
 // Throws Reject if XNNPACK does not support this machine.
 void RequireLibrary();
 

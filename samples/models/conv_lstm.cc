@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "samples/models/conv_lstm.h"
 
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/saved_model_builder.h"
 
 namespace fusebox::samples {
+
+using namespace models;
 namespace {
 
 using Sizes = std::vector<int64_t>;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
+#include "models/saved_model/saved_model_builder.h"
 #include "samples/models/models.h"
-#include "samples/models/saved_model_builder.h"
 
 namespace fusebox::samples {
+
+using namespace models;
 namespace {
 
 const FunctionBuilder& AddFusedFunction(SavedModelBuilder& model, const CustomFusedOptions& options,

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "models/saved_model/saved_model_builder.h"
 #include "samples/models/models.h"
-#include "samples/models/saved_model_builder.h"
 
 namespace fusebox::samples {
+
+using namespace models;
 namespace {
 
 constexpr int64_t kSteps = 6;

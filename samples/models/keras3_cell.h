@@ -4,10 +4,12 @@
 
 #include <vector>
 
-#include "samples/models/graph_builder.h"
+#include "models/saved_model/graph_builder.h"
 #include "samples/models/models.h"
 
 namespace fusebox::samples {
+
+using namespace models;
 
 class Keras3Cell {
  public:

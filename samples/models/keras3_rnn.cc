@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "models/saved_model/saved_model_builder.h"
 #include "samples/models/keras3_cell.h"
 #include "samples/models/models.h"
-#include "samples/models/saved_model_builder.h"
 
 namespace fusebox::samples {
+
+using namespace models;
 namespace {
 
 // sequence[index] of a tensor [steps, ...], or one element of a shape.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
 
+#include "models/saved_model/saved_model_builder.h"
 #include "samples/models/models.h"
-#include "samples/models/saved_model_builder.h"
 
 namespace fusebox::samples {
+
+using namespace models;
 namespace {
 
 std::string NameOf(const LingvoOptions& o) {

@@ -4,10 +4,12 @@
 
 #include <string>
 
+#include "models/saved_model/saved_model_builder.h"
 #include "samples/models/masked.h"
-#include "samples/models/saved_model_builder.h"
 
 namespace fusebox::samples {
+
+using namespace models;
 
 // Six arguments: inputs, init_h, init_c, kernel [n,4u], recurrent_kernel [u,4u], bias [4u], gates in the
 // order i, f, c, o. Five results: last output, outputs, h, c, runtime.

@@ -5,10 +5,12 @@
 #include <functional>
 #include <vector>
 
+#include "models/saved_model/saved_model_builder.h"
 #include "samples/models/masked.h"
-#include "samples/models/saved_model_builder.h"
 
 namespace fusebox::samples {
+
+using namespace models;
 
 struct LayerShape {
   int batch = -1;  // -1: dynamic

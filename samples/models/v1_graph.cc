@@ -2,10 +2,12 @@
 #include "samples/models/v1_graph.h"
 
 #include "host/base/buffer.h"
-#include "samples/models/bundle_writer.h"
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/bundle_writer.h"
+#include "models/saved_model/saved_model_builder.h"
 
 namespace fusebox::samples {
+
+using namespace models;
 
 std::string V1Graph::Unique(const std::string& name) {
   return Number(scope_.empty() ? name : scope_ + "/" + name);

@@ -19,9 +19,11 @@
 
 #include "converter/import/saved_model/saved_model.pb.h"
 #include "host/base/status.h"
-#include "samples/models/graph_builder.h"
+#include "models/saved_model/graph_builder.h"
 
 namespace fusebox::samples {
+
+using namespace models;
 
 using Names = std::vector<std::string>;  // of values: "node" or "node:1"
 

@@ -4,9 +4,11 @@
 
 #include <vector>
 
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/saved_model_builder.h"
 
 namespace fusebox::samples {
+
+using namespace models;
 
 // Short notation for nodes of a function; shapes default to the shape of the first operand.
 class Expressions {

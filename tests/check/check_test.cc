@@ -8,8 +8,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "check/check.h"
 #include "host/base/buffer.h"
-#include "host/check/check.h"
 #include "tests/check/models.h"
 
 namespace fusebox {

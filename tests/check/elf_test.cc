@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ELF reader runs in the calling process, on any file.
-#include "host/check/elf.h"
+#include "check/elf.h"
 
 #include <gtest/gtest.h>
 

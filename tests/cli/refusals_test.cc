@@ -6,14 +6,14 @@
 #include <filesystem>
 #include <fstream>
 
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "tests/cli/command.h"
 
 namespace fusebox::cli_test {
 namespace {
 
 namespace fs = std::filesystem;
-using namespace fusebox::samples;
+using namespace fusebox::models;
 using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;

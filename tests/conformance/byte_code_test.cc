@@ -13,7 +13,7 @@
 namespace fusebox::cpu {
 namespace {
 
-using common::FixedPoint;
+using math::FixedPoint;
 
 int32_t HalfUp(int32_t x, FixedPoint by) {
   const int64_t wide = std::clamp<int64_t>(int64_t{x} << std::max(by.shift, 0), INT32_MIN, INT32_MAX);
@@ -67,13 +67,13 @@ TEST(ByteCode, MultipliesAlikeInEveryCode) {
         weights[i] = static_cast<int8_t>(i % 7 == 0 ? -128 : i * 37);
       for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int8_t>(i % 5 == 0 ? -128 : i * 91 + 3);
       for (size_t i = 0; i < outputs; ++i)
-        common::PackByteRow(layout, i, weights.data() + i * columns, packed.data());
+        math::PackByteRow(layout, i, weights.data() + i * columns, packed.data());
       const ByteScales scale({FixedPoint(0.003)}, {1, -128, 127, true});
       for (const bool is_unsigned : {false, true}) {
         std::vector<int32_t> start(layout.padded()), totals(count);
         for (size_t i = 0; i < outputs; ++i)
           start[i] =
-              -code->signs.Offset(is_unsigned) * common::SumOfBytes(weights.data() + i * columns, columns);
+              -code->signs.Offset(is_unsigned) * math::SumOfBytes(weights.data() + i * columns, columns);
         const ByteResults results{&scale, nullptr};
         std::vector<uint8_t> out(count * outputs + 1, 77);
         code->multiply_and_store({.product = {.rows = rows.data(),
@@ -126,13 +126,13 @@ TEST(ByteCode, MultipliesHalvesAlikeInEveryCode) {
       std::vector<int32_t> start(layout.padded());
       const bool flips = code->signs.Flips(false);
       for (size_t i = 0; i < outputs; ++i) {
-        const int32_t sum = common::PackHalvesRow(layout, i, weights.data() + i * bytes, packed.data());
+        const int32_t sum = math::PackHalvesRow(layout, i, weights.data() + i * bytes, packed.data());
         int32_t expected = 0;
         for (size_t k = 0; k < columns; ++k) expected += weight(i, k);
         ASSERT_EQ(sum, expected);
         start[i] = -code->signs.Offset(false) * sum;
       }
-      const size_t groups = layout.panels() / common::kBytePanels, width = layout.padded();
+      const size_t groups = layout.panels() / math::kBytePanels, width = layout.padded();
       std::vector<int32_t> out(count * width, 77);
       code->multiply({.rows = rows.data(),
                       .count = count,

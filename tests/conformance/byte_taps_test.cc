@@ -12,7 +12,7 @@
 namespace fusebox::cpu {
 namespace {
 
-using common::FixedPoint;
+using math::FixedPoint;
 
 // A row of pixels, with numbers for everything that it reads.
 struct Row {
@@ -99,8 +99,8 @@ class Convolution {
           spread[pixel * each + line * row_.fours() * 4 + pixel * row_.step() + k] = Weight(c, line, k);
       }
     }
-    common::PackByteRow(layout_, c, spread.data(), packed_.data());
-    sums_[c] = common::SumOfBytes(spread.data(), each);
+    math::PackByteRow(layout_, c, spread.data(), packed_.data());
+    sums_[c] = math::SumOfBytes(spread.data(), each);
   }
 
   const ByteCode& code_;

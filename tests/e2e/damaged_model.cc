@@ -12,12 +12,12 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-CommandResult ConvertDamaged(samples::SavedModelBuilder& model, const Damage& damage) {
+CommandResult ConvertDamaged(models::SavedModelBuilder& model, const Damage& damage) {
   tf::SavedModel proto = model.ToProto();
   if (damage) damage(proto);
   const std::string dir = TestDir() + "/model", out = TestDir() + "/none.tflite";
   std::filesystem::remove(out);
-  const Status written = samples::WriteSavedModel(dir, proto, model.Checkpoint());
+  const Status written = models::WriteSavedModel(dir, proto, model.Checkpoint());
   EXPECT_TRUE(written) << written.error().message;
   CommandResult command = Fusebox({"convert", dir, "-o", out});
   EXPECT_EQ(std::filesystem::exists(out), command.status == 0);

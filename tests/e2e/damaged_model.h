@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
@@ -14,7 +14,7 @@ using Damage = std::function<void(tf::SavedModel&)>;
 
 // Writes the model modified by `damage` and converts it with the command; checks that an output file exists
 // only after success.
-CommandResult ConvertDamaged(samples::SavedModelBuilder& model, const Damage& damage);
+CommandResult ConvertDamaged(models::SavedModelBuilder& model, const Damage& damage);
 
 // Exit code 2, and an error with the model's path, the place and the reason.
 void ExpectRefused(const CommandResult& command, const std::string& place, const std::string& why);

@@ -5,15 +5,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "samples/models/op_table.h"
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/op_table.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using namespace fusebox::samples;
+using namespace fusebox::models;
 
 #define ASSERT_OK(result) ASSERT_TRUE(result) << (result).error().message
 
@@ -42,20 +42,20 @@ const std::vector<float> kOneImage = {0, 0, 1, 1, 0, 0, 1, 0.9f, 0, 2, 1, 3, 5, 
 Attr Of(const char* key, tf::DataType type = kFloat) { return {key, type}; }
 
 // The scores of the boxes that are kept and above 0.2, with zeros behind them.
-samples::Ref BestScores(FunctionBuilder& f, const samples::Ref& boxes, const samples::Ref& scores) {
+models::Ref BestScores(FunctionBuilder& f, const models::Ref& boxes, const models::Ref& scores) {
   const auto selected = f.Ops(
       "NonMaxSuppressionV5",
       {boxes, scores, f.Const(Int(kKept)), f.Const(Float(0.5f)), f.Const(Float(0.05f)), f.Const(Float(0))},
       {{-1}, {-1}, kScalar});
-  const samples::Ref above = f.Op("Greater", {selected[1], f.Const(Float(0.2f))}, {-1});
-  const samples::Ref where = f.Op("Where", {above}, {-1, 1}, {Of("T", tf::DT_BOOL)});
-  const samples::Ref places = f.Op("Reshape", {where, f.Const(Ints({-1}))}, {-1});
-  const samples::Ref found = f.Op("GatherV2", {selected[1], places, f.Const(Int(0))}, {-1});
-  const samples::Ref count = f.Op("Size", {found}, kScalar, {Of("out_type", tf::DT_INT32)});
-  const samples::Ref missing = f.Op("Sub", {f.Const(Int(kKept)), count}, kScalar);
-  const samples::Ref pad = f.Op("Pack", {f.Const(Int(0)), missing}, {2}, {Attr("axis", 0), Attr("N", 2)});
-  const samples::Ref pads = f.Op("Pack", {pad}, {1, 2}, {Attr("axis", 0), Attr("N", 1)});
-  const samples::Ref padded = f.Op("PadV2", {found, pads, f.Const(Float(0))}, {-1});
+  const models::Ref above = f.Op("Greater", {selected[1], f.Const(Float(0.2f))}, {-1});
+  const models::Ref where = f.Op("Where", {above}, {-1, 1}, {Of("T", tf::DT_BOOL)});
+  const models::Ref places = f.Op("Reshape", {where, f.Const(Ints({-1}))}, {-1});
+  const models::Ref found = f.Op("GatherV2", {selected[1], places, f.Const(Int(0))}, {-1});
+  const models::Ref count = f.Op("Size", {found}, kScalar, {Of("out_type", tf::DT_INT32)});
+  const models::Ref missing = f.Op("Sub", {f.Const(Int(kKept)), count}, kScalar);
+  const models::Ref pad = f.Op("Pack", {f.Const(Int(0)), missing}, {2}, {Attr("axis", 0), Attr("N", 2)});
+  const models::Ref pads = f.Op("Pack", {pad}, {1, 2}, {Attr("axis", 0), Attr("N", 1)});
+  const models::Ref padded = f.Op("PadV2", {found, pads, f.Const(Float(0))}, {-1});
   return f.Op("Reshape", {padded, f.Const(Ints({kKept}))}, {kKept});
 }
 
@@ -70,7 +70,7 @@ TEST(Detection, LoopsOverTheImagesOfABatch) {
   SavedModelBuilder model;
   const Attr element = Of("element_dtype");
   const auto loop = [](FunctionBuilder& f) {
-    std::vector<samples::Ref> args;
+    std::vector<models::Ref> args;
     for (const char* number : {"i", "n"}) args.push_back(f.Arg(number, tf::DT_INT32, kScalar));
     for (const char* list : {"boxes", "scores", "found"})
       args.push_back(f.Arg(list, tf::DT_VARIANT, kScalar));
@@ -81,21 +81,21 @@ TEST(Detection, LoopsOverTheImagesOfABatch) {
   cond.Return({cond.Op("Less", {asked[0], asked[1]}, kScalar)});
   FunctionBuilder& body = model.AddFunction("map_while_body");
   const auto a = loop(body);
-  const samples::Ref boxes =
+  const models::Ref boxes =
       body.Op("TensorListGetItem", {a[2], a[0], body.Const(Ints({kBoxes, 4}))}, {kBoxes, 4}, {element});
-  const samples::Ref scores =
+  const models::Ref scores =
       body.Op("TensorListGetItem", {a[3], a[0], body.Const(Ints({kBoxes}))}, {kBoxes}, {element});
-  const samples::Ref found =
+  const models::Ref found =
       body.Op("TensorListSetItem", {a[4], a[0], BestScores(body, boxes, scores)}, kScalar, {element});
   body.Return({body.Op("AddV2", {a[0], body.Const(Int(1))}, kScalar), a[1], a[2], a[3], found});
 
   FunctionBuilder& f = model.AddFunction("__inference_call");
-  const samples::Ref x = f.Arg("boxes", kFloat, {-1, kBoxes, 4}), y = f.Arg("scores", kFloat, {-1, kBoxes});
-  const samples::Ref shape = f.Op("Shape", {x}, {3}, {Of("out_type", tf::DT_INT32)});
-  const samples::Ref images =
+  const models::Ref x = f.Arg("boxes", kFloat, {-1, kBoxes, 4}), y = f.Arg("scores", kFloat, {-1, kBoxes});
+  const models::Ref shape = f.Op("Shape", {x}, {3}, {Of("out_type", tf::DT_INT32)});
+  const models::Ref images =
       f.Op("StridedSlice", {shape, f.Const(Ints({0})), f.Const(Ints({1})), f.Const(Ints({1}))}, kScalar,
            {Attr("shrink_axis_mask", 1)});
-  const samples::Ref zero = f.Const(Int(0));
+  const models::Ref zero = f.Const(Int(0));
   const auto results =
       f.While(cond, body,
               {zero, images, f.Op("TensorListFromTensor", {x, f.Const(Ints({kBoxes, 4}))}, kScalar),
@@ -122,8 +122,8 @@ TEST(Detection, IsOneOpForAllClasses) {
       "valid_detections: int32)");
   SavedModelBuilder model;
   FunctionBuilder& f = model.AddFunction("__inference_call");
-  const samples::Ref x = f.Arg("boxes", kFloat, {1, kBoxes, 1, 4}),
-                     y = f.Arg("scores", kFloat, {1, kBoxes, 2});
+  const models::Ref x = f.Arg("boxes", kFloat, {1, kBoxes, 1, 4}),
+                    y = f.Arg("scores", kFloat, {1, kBoxes, 2});
   f.Return(f.Ops("CombinedNonMaxSuppression",
                  {x, y, f.Const(Int(2)), f.Const(Int(5)), f.Const(Float(0.5f)), f.Const(Float(0.2f))},
                  {{1, 5, 4}, {1, 5}, {1, 5}, {1}}, {Attr("clip_boxes", true), Attr("pad_per_class", false)}));

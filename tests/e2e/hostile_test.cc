@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <functional>
 
-#include "samples/models/op_table.h"
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/op_table.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "tests/converter/import/files.h"
 #include "tests/e2e/damaged_model.h"
 
@@ -18,7 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using namespace fusebox::samples;
+using namespace fusebox::models;
 
 const Shape kFour = {4};
 
@@ -99,7 +99,7 @@ TEST(Hostile, OpsThatWouldMakeHugeConstantsAreNotComputed) {
                                        }),
                                        converted([&](FunctionBuilder& f, const Ref&) {
                                          const Ref one =
-                                             f.Const(samples::Floats({1, 1}, std::vector<float>{1}));
+                                             f.Const(models::Floats({1, 1}, std::vector<float>{1}));
                                          return f.Op("Tile", {one, f.Const(huge)}, Shape());
                                        })}) {
     EXPECT_THAT(command.status, ::testing::AnyOf(0, 2)) << command.err;

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "host/tflite/tflite.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "samples/models/models.h"
-#include "samples/models/saved_model_builder.h"
 #include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
@@ -241,16 +241,16 @@ TEST(VariablesSavedTwice, ConvertToTheModelThatSavesThemOnce) {
 }
 
 TEST(VariablesSavedTwice, AreThoseOfTheRestoreFunctionWithAWarningWhereTheyDiffer) {
-  samples::SavedModelBuilder model(samples::SavedModelBuilder::Exporter::kKeras3);
-  const samples::VariableRef v = model.AddVariable("v", samples::Float(2), "v");
-  samples::FunctionBuilder& f = model.AddFunction("__inference_call");
-  const samples::Ref x = f.Arg("x", tf::DT_FLOAT, samples::kScalar);
-  f.Return({f.Op("Mul", {x, f.Read(v)}, samples::kScalar)});
+  models::SavedModelBuilder model(models::SavedModelBuilder::Exporter::kKeras3);
+  const models::VariableRef v = model.AddVariable("v", models::Float(2), "v");
+  models::FunctionBuilder& f = model.AddFunction("__inference_call");
+  const models::Ref x = f.Arg("x", tf::DT_FLOAT, models::kScalar);
+  f.Return({f.Op("Mul", {x, f.Read(v)}, models::kScalar)});
   model.AddSignature("serve", f, {"x"}, {"y"});
-  samples::BundleWriter checkpoint = model.Checkpoint();
-  checkpoint.Add("variables/0/.ATTRIBUTES/VARIABLE_VALUE", samples::Float(5));
+  models::BundleWriter checkpoint = model.Checkpoint();
+  checkpoint.Add("variables/0/.ATTRIBUTES/VARIABLE_VALUE", models::Float(5));
   const std::string dir = TestDir() + "/differs";
-  ASSERT_OK(samples::WriteSavedModel(dir, model.ToProto(), checkpoint));
+  ASSERT_OK(models::WriteSavedModel(dir, model.ToProto(), checkpoint));
   converter::Options options;
   options.registry = *Plugins();
   const auto converted = Convert(dir, options, "differs");

@@ -6,13 +6,13 @@
 
 #include <functional>
 
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "tests/e2e/damaged_model.h"
 
 namespace fusebox::testing {
 namespace {
 
-using namespace fusebox::samples;
+using namespace fusebox::models;
 
 using Build = std::function<Ref(SavedModelBuilder&, FunctionBuilder&, const Ref&)>;
 

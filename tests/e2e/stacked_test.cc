@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // [batch, units] of zeros, as Keras makes them.
-samples::Ref ZeroState(samples::FunctionBuilder& f, const samples::Ref& x, const samples::LstmOptions& o) {
+models::Ref ZeroState(models::FunctionBuilder& f, const models::Ref& x, const samples::LstmOptions& o) {
   using namespace samples;
   const Ref shape = f.Op("Shape", {x}, {3}, {Attr("out_type", tf::DT_INT32)});
   const Ref batch =
@@ -28,7 +28,7 @@ samples::Ref ZeroState(samples::FunctionBuilder& f, const samples::Ref& x, const
 // LSTM(32, return_sequences) -> LSTM(16), weights of Keras' first size.
 std::string WriteStacked(uint64_t seed) {
   using namespace samples;
-  samples::Random random(seed);
+  models::Random random(seed);
   SavedModelBuilder model;
   const LstmOptions first{.steps = 10, .inputs = 8, .units = 32, .return_sequences = true},
       second{.steps = 10, .inputs = 32, .units = 16};

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
@@ -17,7 +17,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using namespace fusebox::samples;
+using namespace fusebox::models;
 
 #define ASSERT_OK(result) ASSERT_TRUE(result) << (result).error().message
 
@@ -89,7 +89,7 @@ class Tf1Model {
 TensorValue Counting(const Shape& shape) {
   std::vector<float> values(static_cast<size_t>(*shape.element_count()));
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
-  return samples::Floats(shape, values);
+  return models::Floats(shape, values);
 }
 
 converter::Options Options() {
@@ -115,8 +115,8 @@ TEST(TensorFlow1, VariablesComeFromTheirShards) {
   model.AddVariable("b", {2}, "key/b");
   model.AddVariable("c", {2}, "key/c");
   model.checkpoint.Add("key/a", Counting({5, 2}));
-  model.checkpoint.Add("key/b", samples::Floats({2}, std::vector<float>{0.5f, 0.25f}));
-  model.checkpoint.Add("key/c", samples::Floats({2}, std::vector<float>{2, 4}));
+  model.checkpoint.Add("key/b", models::Floats({2}, std::vector<float>{0.5f, 0.25f}));
+  model.checkpoint.Add("key/c", models::Floats({2}, std::vector<float>{2, 4}));
   model.Add("MatMul", "product", {"x", "a/read"});
   model.Add("BiasAdd", "sum", {"product", "b/read"});
   model.Add("Mul", "scaled", {"product", "c/read"});
@@ -137,8 +137,8 @@ TEST(TensorFlow1, CudnnLayersStandInTheMainGraph) {
     std::vector<float> params(18);
     for (size_t i = 14; i < 18; ++i) params[i] = i < 16 ? 0.5F : 0.25F;
     model.Add("Const", "params", {},
-              {Attr("dtype", tf::DT_FLOAT), Attr("value", samples::Floats({18}, params))});
-    model.Add("Const", "zeros", {}, {Attr("dtype", tf::DT_FLOAT), Attr("value", samples::Zeros({5, 2}))});
+              {Attr("dtype", tf::DT_FLOAT), Attr("value", models::Floats({18}, params))});
+    model.Add("Const", "zeros", {}, {Attr("dtype", tf::DT_FLOAT), Attr("value", models::Zeros({5, 2}))});
     model.Add("Const", "zero", {}, {Attr("dtype", tf::DT_INT32), Attr("value", Int(0))});
     model.Add("MatMul", "start", {"x", "zeros"});
     model.Add("ExpandDims", "steps", {"x", "zero"});

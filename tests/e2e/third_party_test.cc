@@ -8,9 +8,9 @@
 #include <filesystem>
 
 #include "host/tflite/tflite.h"
+#include "models/saved_model/op_table.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "samples/models/models.h"
-#include "samples/models/op_table.h"
-#include "samples/models/saved_model_builder.h"
 #include "samples/models/v1_graph.h"
 #include "tests/converter/import/files.h"
 #include "tests/testing/pipeline.h"
@@ -120,7 +120,7 @@ TEST(ThirdParty, AllOutputsOfAnOpInAFrozenGraphAreRead) {
   const std::string a = g.Placeholder("a", tf::DT_FLOAT, {2}), b = g.Placeholder("b", tf::DT_FLOAT, {2});
   const std::vector<tf::DataType> types(2, tf::DT_FLOAT);
   const std::string op = g.Op(kOp, {a, b}, tf::DT_FLOAT,
-                              {samples::Attr("_output_types", types), samples::Attr("example_option", 10)});
+                              {models::Attr("_output_types", types), models::Attr("example_option", 10)});
   g.graph().mutable_node(g.graph().node_size() - 1)->mutable_attr()->erase("T");
   g.Op("Neg", {g.Output(op, 1, tf::DT_FLOAT)}, tf::DT_INVALID, {}, "y");
   const std::string path = TestDir() + "/frozen.pb";
@@ -138,11 +138,11 @@ TEST(ThirdParty, AllOutputsOfAnOpInAFrozenGraphAreRead) {
 
 // y = the second output of the op, by its name.
 tf::SavedModel ReadsTheProduct(bool defined) {
-  samples::DefineOp("my_custom_fused_op(a: float, b: float) -> (sum: float, product: float)");
-  samples::SavedModelBuilder model;
-  samples::FunctionBuilder& f = model.AddFunction("multiply");
-  const samples::Ref a = f.Arg("a", tf::DT_FLOAT, {2}), b = f.Arg("b", tf::DT_FLOAT, {2});
-  f.Return({f.Ops(kOp, {a, b}, {{2}, {2}}, {samples::Attr("example_option", 10)})[1]});
+  models::DefineOp("my_custom_fused_op(a: float, b: float) -> (sum: float, product: float)");
+  models::SavedModelBuilder model;
+  models::FunctionBuilder& f = model.AddFunction("multiply");
+  const models::Ref a = f.Arg("a", tf::DT_FLOAT, {2}), b = f.Arg("b", tf::DT_FLOAT, {2});
+  f.Return({f.Ops(kOp, {a, b}, {{2}, {2}}, {models::Attr("example_option", 10)})[1]});
   model.AddSignature("serving_default", f, {"a", "b"}, {"y"});
   tf::SavedModel proto = model.ToProto();
   if (!defined) proto.mutable_meta_graphs(0)->mutable_meta_info_def()->clear_stripped_op_list();
@@ -153,7 +153,7 @@ TEST(ThirdParty, ANamedOutputNeedsTheDefinitionOfTheOp) {
   converter::Options options;
   options.registry = *Plugins({FUSEBOX_HELLO_PLUGIN});
   const std::string dir = TestDir() + "/model";
-  ASSERT_OK(samples::WriteSavedModel(dir, ReadsTheProduct(true), samples::BundleWriter()));
+  ASSERT_OK(models::WriteSavedModel(dir, ReadsTheProduct(true), models::BundleWriter()));
   const auto written = Convert(dir, options, "defined");
   ASSERT_OK(written);
   const auto session = Open(written->path, options.registry);
@@ -162,7 +162,7 @@ TEST(ThirdParty, ANamedOutputNeedsTheDefinitionOfTheOp) {
   ASSERT_OK(y);
   EXPECT_THAT((*y)[0].data.As<float>(), ::testing::ElementsAre(3, 10));
 
-  ASSERT_OK(samples::WriteSavedModel(dir, ReadsTheProduct(false), samples::BundleWriter()));
+  ASSERT_OK(models::WriteSavedModel(dir, ReadsTheProduct(false), models::BundleWriter()));
   const auto unknown = Convert(dir, options, "undefined");
   ASSERT_FALSE(unknown);
   EXPECT_THAT(unknown.error().message,

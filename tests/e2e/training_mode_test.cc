@@ -8,7 +8,7 @@
 
 #include "host/tflite/tflite.h"
 #include "host/verify/cases.h"
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
@@ -24,10 +24,10 @@ const std::vector<float> kGamma = {1.5, -2}, kBeta = {0.25, 5}, kMean = {0.5, -3
 // A batch normalization over [2, 2, 1, 2]; with `assigns` its running moments are written, as Keras'
 // training=True does.
 Result<std::string> TrainingModel(bool assigns) {
-  using namespace samples;  // NOLINT(google-build-using-namespace)
+  using namespace models;  // NOLINT(google-build-using-namespace)
   SavedModelBuilder model;
   const auto variable = [&](const char* name, const std::vector<float>& values) {
-    return model.AddVariable(name, samples::Floats({2}, values), name);
+    return model.AddVariable(name, models::Floats({2}, values), name);
   };
   const VariableRef gamma = variable("gamma", kGamma), beta = variable("beta", kBeta),
                     mean = variable("moving_mean", kMean), variance = variable("moving_variance", kVariance);

@@ -7,7 +7,7 @@
 #include <chrono>
 
 #include "host/graph/view.h"
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 #include "tests/host/plugin/folder.h"
 
 namespace fusebox {

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "samples/models/bundle_writer.h"
+#include "models/saved_model/bundle_writer.h"
 #include "tests/fuzz/targets.h"
 
 namespace fusebox::fuzz {
@@ -44,15 +44,15 @@ Status RunBundle(std::span<const std::byte> bytes) {
 }
 
 std::vector<std::string> BundleSeeds() {
-  samples::BundleWriter writer;
-  writer.Add("a/.ATTRIBUTES/VARIABLE_VALUE", samples::Ints({1, 2, 3}));
-  writer.Add("b/.ATTRIBUTES/VARIABLE_VALUE", samples::Zeros({4, 3}));
-  writer.Add("names", samples::Strings({"first", "", std::string(300, 'x')}));
-  samples::BundleWriter parts;
-  parts.AddPartitioned("table", samples::Zeros({7, 2}), 3);
-  samples::BundleWriter empty;
+  models::BundleWriter writer;
+  writer.Add("a/.ATTRIBUTES/VARIABLE_VALUE", models::Ints({1, 2, 3}));
+  writer.Add("b/.ATTRIBUTES/VARIABLE_VALUE", models::Zeros({4, 3}));
+  writer.Add("names", models::Strings({"first", "", std::string(300, 'x')}));
+  models::BundleWriter parts;
+  parts.AddPartitioned("table", models::Zeros({7, 2}), 3);
+  models::BundleWriter empty;
   std::vector<std::string> seeds;
-  for (const samples::BundleWriter* each : {&writer, &parts, &empty})
+  for (const models::BundleWriter* each : {&writer, &parts, &empty})
     seeds.push_back(Joined(each->IndexBytes(), each->DataBytes(0)));
   return seeds;
 }

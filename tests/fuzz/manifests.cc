@@ -5,7 +5,7 @@
 
 #include "host/fusion/fusion.h"
 #include "host/plugin/importers.h"
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 #include "tests/fuzz/targets.h"
 
 namespace fusebox::fuzz {

@@ -6,7 +6,7 @@
 
 #include "converter/import/saved_model/crc32c.h"
 #include "converter/import/saved_model/slice_key.h"
-#include "samples/models/bundle_writer.h"
+#include "models/saved_model/bundle_writer.h"
 #include "tests/fuzz/targets.h"
 
 namespace fusebox::fuzz {
@@ -58,7 +58,7 @@ Status RunRecords(std::span<const std::byte> bytes) {
     bytes = bytes.subspan(1 + length);
   }
   std::string data(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  samples::BundleWriter writer;
+  models::BundleWriter writer;
   for (size_t i = 0; i < kRecords; ++i) {
     SetChecksum(entries[i], std::as_writable_bytes(std::span(data)));
     writer.AddRecord("tensor" + std::to_string(i), entries[i]);
@@ -75,11 +75,11 @@ Status RunRecords(std::span<const std::byte> bytes) {
 }
 
 std::vector<std::string> RecordSeeds() {
-  samples::BundleWriter writer;
-  writer.Add("0", samples::Zeros({6, 2}));
-  writer.Add("1", samples::Strings({"one", std::string(200, 'y')}));
-  writer.AddPartitioned("2", samples::Zeros({4, 2}), 2);
-  writer.Add("3", samples::Zeros({2, 2}));
+  models::BundleWriter writer;
+  writer.Add("0", models::Zeros({6, 2}));
+  writer.Add("1", models::Strings({"one", std::string(200, 'y')}));
+  writer.AddPartitioned("2", models::Zeros({4, 2}), 2);
+  writer.Add("3", models::Zeros({2, 2}));
   std::string seed;
   for (const char* key : {"0", "1", "2", "3"}) {
     const std::string record = writer.entry(key).SerializeAsString();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "converter/convert.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "samples/models/models.h"
-#include "samples/models/saved_model_builder.h"
 #include "tests/fuzz/targets.h"
 
 namespace fusebox::fuzz {
@@ -25,6 +25,7 @@ std::shared_ptr<Registry> BuiltIn() {
 
 // Numbers of words: two tables, filled from constants when the model is loaded, one asked after the other.
 std::string TableSeed() {
+  using namespace models;
   using namespace samples;
   tf::SavedModel model;
   model.set_saved_model_schema_version(1);

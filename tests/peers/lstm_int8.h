@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "host/graph/graph.h"
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 
 namespace fusebox::testing {
 

@@ -9,8 +9,8 @@
 
 #include "converter/import/saved_model/reader.h"
 #include "converter/import/saved_model/variables.h"
-#include "samples/models/op_table.h"
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/op_table.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "tests/converter/import/files.h"
 
 namespace fusebox::samples {

@@ -2,7 +2,7 @@
 // The entry of a plugin: what it needs of the host, and unload.
 #include <gmock/gmock.h>
 
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 #include "tests/sdk/newer.h"
 
 namespace fusebox {

@@ -3,14 +3,14 @@
 #include <filesystem>
 
 #include "host/base/buffer.h"
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "tests/text/text_run.h"
 
 namespace fusebox::testing {
 namespace {
 
 using ::testing::HasSubstr;
-using namespace fusebox::samples;
+using namespace fusebox::models;
 
 // Three words and their rows; unknown words are 1, padding is 0.
 const std::vector<std::string> kVocabulary = {"good", "bad", "film"};

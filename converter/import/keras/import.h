@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "converter/import/imported.h"
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 
 namespace fusebox::keras {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "host/graph/rewriter.h"
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 
 namespace fusebox::converter {
 

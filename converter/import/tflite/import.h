@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "converter/import/imported.h"
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 
 namespace fusebox::tflite_import {
 

@@ -9,13 +9,14 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "plugins/math/simd/vector-inl.h"
 #include "plugins/nn/attention/few_rows-inl.h"
-#include "plugins/nn/attention/math-inl.h"
 #include "plugins/nn/attention/passes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::nn::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+using namespace math::HWY_NAMESPACE;
 
 constexpr size_t kPanels = 4;  // vectors of query rows in a tile
 // As many rows as there are registers for their sums.
@@ -34,7 +35,7 @@ struct Product {
 
 template <int kRows, int kWidth>
 HWY_INLINE void MultiplyTile(const Product& product, size_t row) {
-  constexpr size_t kStride = kWidth * kLanes;
+  constexpr size_t kStride = kWidth * kFloatLanes;
   const float* HWY_RESTRICT b = product.b;
   float* const out = product.out + row * kStride;
   FloatVector sums[kRows][kWidth];
@@ -42,8 +43,8 @@ HWY_INLINE void MultiplyTile(const Product& product, size_t row) {
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
     for (int p = 0; p < kWidth; ++p) {
-      sums[r][p] = product.factor ? hn::Mul(hn::LoadU(fd, out + (r * kWidth + p) * kLanes),
-                                            hn::LoadU(fd, product.factor + p * kLanes))
+      sums[r][p] = product.factor ? hn::Mul(hn::LoadU(fd, out + (r * kWidth + p) * kFloatLanes),
+                                            hn::LoadU(fd, product.factor + p * kFloatLanes))
                                   : hn::Zero(fd);
     }
   }
@@ -54,7 +55,7 @@ HWY_INLINE void MultiplyTile(const Product& product, size_t row) {
     const size_t at = k * product.a_step;
     FloatVector columns[kWidth];
 #pragma GCC unroll 4
-    for (int p = 0; p < kWidth; ++p) columns[p] = hn::LoadU(fd, b + p * kLanes);
+    for (int p = 0; p < kWidth; ++p) columns[p] = hn::LoadU(fd, b + p * kFloatLanes);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
       const FloatVector element = hn::Set(fd, a[r][at]);
@@ -65,7 +66,7 @@ HWY_INLINE void MultiplyTile(const Product& product, size_t row) {
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
-    for (int p = 0; p < kWidth; ++p) hn::StoreU(sums[r][p], fd, out + (r * kWidth + p) * kLanes);
+    for (int p = 0; p < kWidth; ++p) hn::StoreU(sums[r][p], fd, out + (r * kWidth + p) * kFloatLanes);
   }
 }
 
@@ -96,12 +97,12 @@ class Rows : public Passes<Rows<kWidth>> {
   using Passes<Rows>::block_;
   using Passes<Rows>::Position;
   using Passes<Rows>::Head;
-  static constexpr size_t kRows = kWidth * kLanes;
+  static constexpr size_t kRows = kWidth * kFloatLanes;
 
   float Most(size_t row) const { return most_[row]; }
 
   void Clear() {
-    for (size_t p = 0; p < kRows; p += kLanes) {
+    for (size_t p = 0; p < kRows; p += kFloatLanes) {
       hn::StoreU(hn::Set(fd, kNone), fd, most_ + p);
       hn::StoreU(hn::Zero(fd), fd, sum_ + p);
     }
@@ -124,22 +125,22 @@ class Rows : public Passes<Rows<kWidth>> {
     if (block_.cap > 0) Cap(end - begin);
     if (block_.mask) AddMask(begin, end);
     if (block_.causal && end > Position(0) + 1) HideLater(begin, end, hidden);
-    for (size_t p = 0; p < kRows; p += kLanes) Exponentiate(p, end - begin);
+    for (size_t p = 0; p < kRows; p += kFloatLanes) Exponentiate(p, end - begin);
     const Plain v = Converted(block_.v, begin, end, converted_ + kKeyBlock * block_.k.depth);
     Multiply<kWidth>({v.data, 1, v.stride, scores_, end - begin, out_, factor_}, block_.v.depth);
   }
 
   void Cap(size_t keys) {
-    for (size_t i = 0; i < keys * kRows; i += kLanes)
-      hn::StoreU(hn::Mul(hn::Set(fd, block_.cap), Tanh(hn::LoadU(fd, scores_ + i))), fd, scores_ + i);
+    for (size_t i = 0; i < keys * kRows; i += kFloatLanes)
+      hn::StoreU(hn::Mul(hn::Set(fd, block_.cap), Tanh(fd, hn::LoadU(fd, scores_ + i))), fd, scores_ + i);
   }
 
   void AddMask(size_t begin, size_t end) {
     const hn::RebindToSigned<FloatTag> di;
     const float* const mask = block_.mask + Position(0) * block_.mask_position + begin * block_.mask_key;
-    for (size_t p = 0; p < kRows; p += kLanes) {
-      HWY_ALIGN int32_t offsets[kLanes];
-      for (size_t i = 0; i < kLanes; ++i) {
+    for (size_t p = 0; p < kRows; p += kFloatLanes) {
+      HWY_ALIGN int32_t offsets[kFloatLanes];
+      for (size_t i = 0; i < kFloatLanes; ++i) {
         const size_t row = std::min(p + i, block_.rows - 1);
         offsets[i] = static_cast<int32_t>((Position(row) - Position(0)) * block_.mask_position +
                                           Head(row) * block_.mask_head);
@@ -195,7 +196,7 @@ class Rows : public Passes<Rows<kWidth>> {
 
 void Attend(const AttentionBlock& block) {
   if (block.rows <= FewRows::kMost) return FewRows(block).Attend();
-  switch ((block.rows + kLanes - 1) / kLanes) {
+  switch ((block.rows + kFloatLanes - 1) / kFloatLanes) {
     case 1: return Rows<1>(block).Attend();
     case 2: return Rows<2>(block).Attend();
     case 3: return Rows<3>(block).Attend();
@@ -204,7 +205,7 @@ void Attend(const AttentionBlock& block) {
 }
 
 const AttentionCode& Code() {
-  static constexpr AttentionCode code{kPanels * kLanes, Attend};
+  static constexpr AttentionCode code{kPanels * kFloatLanes, Attend};
   return code;
 }
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "plugins/common/simd_targets.h"
+#include "plugins/math/simd/targets.h"
 
 namespace fusebox::nn {
 
@@ -62,6 +62,6 @@ constexpr size_t ScratchFloats(size_t rows, size_t depth, size_t value_depth, bo
 
 // Best first.
 std::vector<const AttentionCode*> AttentionCodes();
-using AttentionSimd = common::SimdChoice<AttentionCode, AttentionCodes>;
+using AttentionSimd = math::SimdChoice<AttentionCode, AttentionCodes>;
 
 }  // namespace fusebox::nn

@@ -13,12 +13,13 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "plugins/nn/attention/math-inl.h"
+#include "plugins/math/simd/vector-inl.h"
 #include "plugins/nn/attention/passes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::nn::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+using namespace math::HWY_NAMESPACE;
 
 // Scores are [row][key], outputs [row][feature].
 class FewRows : public Passes<FewRows> {
@@ -85,12 +86,12 @@ class FewRows : public Passes<FewRows> {
     const size_t depth = block_.k.depth;
     FloatVector x = hn::Zero(fd), y = x;
     size_t i = 0;
-    for (; i + 2 * kLanes <= depth; i += 2 * kLanes) {
+    for (; i + 2 * kFloatLanes <= depth; i += 2 * kFloatLanes) {
       x = hn::MulAdd(hn::LoadU(fd, a + i), hn::LoadU(fd, b + i), x);
-      y = hn::MulAdd(hn::LoadU(fd, a + i + kLanes), hn::LoadU(fd, b + i + kLanes), y);
+      y = hn::MulAdd(hn::LoadU(fd, a + i + kFloatLanes), hn::LoadU(fd, b + i + kFloatLanes), y);
     }
-    for (; i < depth; i += kLanes) {
-      const size_t left = std::min(kLanes, depth - i);
+    for (; i < depth; i += kFloatLanes) {
+      const size_t left = std::min(kFloatLanes, depth - i);
       x = hn::MulAdd(hn::LoadN(fd, a + i, left), hn::LoadN(fd, b + i, left), x);
     }
     return hn::ReduceSum(fd, hn::Add(x, y));
@@ -98,8 +99,8 @@ class FewRows : public Passes<FewRows> {
 
   void Cap(size_t row, size_t keys) {
     float* const scores = scores_ + row * kKeyBlock;
-    for (size_t i = 0; i < keys; i += kLanes)
-      hn::StoreU(hn::Mul(hn::Set(fd, block_.cap), Tanh(hn::LoadU(fd, scores + i))), fd, scores + i);
+    for (size_t i = 0; i < keys; i += kFloatLanes)
+      hn::StoreU(hn::Mul(hn::Set(fd, block_.cap), Tanh(fd, hn::LoadU(fd, scores + i))), fd, scores + i);
   }
 
   void AddMask(size_t row, size_t begin, size_t end) {
@@ -112,17 +113,17 @@ class FewRows : public Passes<FewRows> {
   // Scores become exp(score - maximum), and 0 up to the next vector. What was summed before is scaled.
   void Exponentiate(size_t row, size_t keys) {
     float* const scores = scores_ + row * kKeyBlock;
-    const size_t padded = (keys + kLanes - 1) / kLanes * kLanes;
+    const size_t padded = (keys + kFloatLanes - 1) / kFloatLanes * kFloatLanes;
     std::fill(scores + keys, scores + padded, kNone);
     // A NaN may be lost here, but not below.
     FloatVector most = hn::Set(fd, most_[row]);
-    for (size_t i = 0; i < padded; i += kLanes) most = hn::Max(most, hn::LoadU(fd, scores + i));
+    for (size_t i = 0; i < padded; i += kFloatLanes) most = hn::Max(most, hn::LoadU(fd, scores + i));
     const float before = most_[row];
     most_[row] = hn::ReduceMax(fd, most);
     // Rows that have seen no key yet: exp(-inf - 0) is 0, exp(-inf + inf) is not.
     const FloatVector base = hn::Set(fd, most_[row] == kNone ? 0 : most_[row]);
     FloatVector sum = hn::Zero(fd);
-    for (size_t i = 0; i < padded; i += kLanes) {
+    for (size_t i = 0; i < padded; i += kFloatLanes) {
       const FloatVector e = Exp(hn::LoadU(fd, scores + i), base);
       hn::StoreU(e, fd, scores + i);
       sum = hn::Add(sum, e);
@@ -139,8 +140,9 @@ class FewRows : public Passes<FewRows> {
   HWY_INLINE void AddValues(size_t row, const Plain& v, size_t keys) {
     const size_t depth = block_.v.depth;
     size_t i = 0;
-    for (; i + kTile * kLanes <= depth; i += kTile * kLanes) AddFeatures<kRows, kTile>(row, v, keys, i);
-    for (; i + kLanes <= depth; i += kLanes) AddFeatures<kRows, 1>(row, v, keys, i);
+    for (; i + kTile * kFloatLanes <= depth; i += kTile * kFloatLanes)
+      AddFeatures<kRows, kTile>(row, v, keys, i);
+    for (; i + kFloatLanes <= depth; i += kFloatLanes) AddFeatures<kRows, 1>(row, v, keys, i);
     for (; i < depth; ++i) {
       for (size_t r = row; r < row + kRows; ++r)
         for (size_t key = 0; key < keys; ++key)
@@ -156,15 +158,16 @@ class FewRows : public Passes<FewRows> {
 #pragma GCC unroll 4
     for (size_t r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
-      for (size_t p = 0; p < kVectors; ++p) sums[r][p] = hn::LoadU(fd, out + r * block_.v.depth + p * kLanes);
+      for (size_t p = 0; p < kVectors; ++p)
+        sums[r][p] = hn::LoadU(fd, out + r * block_.v.depth + p * kFloatLanes);
     }
     for (size_t key = 0; key < keys; ++key) {
       const float* const values = v.data + key * v.stride + feature;
       FloatVector columns[kVectors];
 #pragma GCC unroll 4
       for (size_t p = 0; p < kVectors; ++p) {
-        __builtin_prefetch(values + kAhead * v.stride + p * kLanes);
-        columns[p] = hn::LoadU(fd, values + p * kLanes);
+        __builtin_prefetch(values + kAhead * v.stride + p * kFloatLanes);
+        columns[p] = hn::LoadU(fd, values + p * kFloatLanes);
       }
 #pragma GCC unroll 4
       for (size_t r = 0; r < kRows; ++r) {
@@ -176,7 +179,8 @@ class FewRows : public Passes<FewRows> {
 #pragma GCC unroll 4
     for (size_t r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
-      for (size_t p = 0; p < kVectors; ++p) hn::StoreU(sums[r][p], fd, out + r * block_.v.depth + p * kLanes);
+      for (size_t p = 0; p < kVectors; ++p)
+        hn::StoreU(sums[r][p], fd, out + r * block_.v.depth + p * kFloatLanes);
     }
   }
 

@@ -12,14 +12,28 @@
 #include <algorithm>
 #include <limits>
 
+#include "plugins/math/simd/vector-inl.h"
 #include "plugins/nn/attention/block.h"
-#include "plugins/nn/attention/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::nn::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+using namespace math::HWY_NAMESPACE;
 
 constexpr float kNone = -std::numeric_limits<float>::infinity();
+
+HWY_INLINE void FromHalf(const uint16_t* from, size_t count, float* to) {
+  const hn::Rebind<hwy::float16_t, FloatTag> dh;
+  const auto* const half = reinterpret_cast<const hwy::float16_t*>(from);
+  size_t i = 0;
+  for (; i + kFloatLanes <= count; i += kFloatLanes)
+    hn::StoreU(hn::PromoteTo(fd, hn::LoadU(dh, half + i)), fd, to + i);
+  if (i < count) hn::StoreN(hn::PromoteTo(fd, hn::LoadN(dh, half + i, count - i)), fd, to + i, count - i);
+}
+
+HWY_INLINE void FromBytes(const int8_t* from, size_t count, int32_t zero, float* to) {
+  for (size_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i] - zero);
+}
 
 // Rows [begin, end) of a cache in f32; their scale is the caller's. f32 stays in place.
 struct Plain {
@@ -116,7 +130,7 @@ class Passes {
 
   static bool AllHidden(const float* mask, size_t keys) {
     size_t key = 0;
-    for (; key + kLanes <= keys; key += kLanes)
+    for (; key + kFloatLanes <= keys; key += kFloatLanes)
       if (!hn::AllTrue(fd, hn::Le(hn::LoadU(fd, mask + key), hn::Set(fd, kHiddenByMask)))) return false;
     while (key < keys && mask[key] <= kHiddenByMask) ++key;
     return key == keys;

@@ -55,9 +55,9 @@ void ByteMatrix::Pack(const Node& node, std::byte* to) const {
         part.bias == BytePart::kNoBias ? nullptr : node.in(part.bias).data<const int32_t>();
     for (size_t r = 0; r < static_cast<size_t>(part.rows); ++r, row += columns) {
       const size_t output = OutputOf(i, r);
-      common::PackByteRow(layout_, output, row, values);
+      math::PackByteRow(layout_, output, row, values);
       addends[output] =
-          static_cast<uint32_t>(part.times) * static_cast<uint32_t>(common::SumOfBytes(row, columns)) +
+          static_cast<uint32_t>(part.times) * static_cast<uint32_t>(math::SumOfBytes(row, columns)) +
           (bias ? static_cast<uint32_t>(bias[r]) : 0);
     }
   }

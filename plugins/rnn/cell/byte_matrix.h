@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 8-bit weights packed for products of bytes (plugins/common/byte_product.h), by the first run or for a
+// 8-bit weights packed for products of bytes (plugins/math/gemm/bytes.h), by the first run or for a
 // store.
 #pragma once
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "plugins/common/fixed_point.h"
+#include "plugins/math/simd/fixed_point.h"
 #include "plugins/rnn/cell/byte_matrix.h"
 
 namespace fusebox::rnn {
@@ -15,7 +15,7 @@ struct IntegerPart {
   uint32_t operand;
   int64_t rows;
   uint32_t bias = BytePart::kNoBias;
-  common::FixedPoint by = {};
+  math::FixedPoint by = {};
 };
 
 // result = by * (matrix * (x - zero) + bias), modulo 2^32 before the factor, saturated to 16 bits after it.

@@ -4,14 +4,14 @@
 
 #include <cstdint>
 
-#include "plugins/common/fixed_point.h"
+#include "plugins/math/simd/fixed_point.h"
 #include "plugins/rnn/simd/bytes.h"
 
 namespace fusebox::rnn {
 
-using common::FixedPoint;
-using common::Saturate;
-using common::ShiftRounded;
+using math::FixedPoint;
+using math::Saturate;
+using math::ShiftRounded;
 
 // 1 / sqrt(x), x >= 1: five Newton steps.
 FixedPoint InverseRoot(int32_t x);

@@ -7,17 +7,18 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "plugins/common/byte_product-inl.h"
+#include "plugins/math/gemm/bytes-inl.h"
+#include "plugins/math/simd/vector-inl.h"
 #include "plugins/rnn/simd/lstm_cell-inl.h"
-#include "plugins/rnn/simd/vector-inl.h"
 #include "plugins/rnn/simd/words-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::rnn::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-namespace cm = common::HWY_NAMESPACE;
+using namespace math::HWY_NAMESPACE;
+namespace mm = math::HWY_NAMESPACE;
 
-static_assert(cm::kByteLanes == kFloatLanes);
+static_assert(mm::kByteLanes == kFloatLanes);
 
 // Comparisons instead of Min and Max, so that NaN is skipped. The zeros beyond a partial vector have no
 // effect, because the range includes 0.
@@ -60,10 +61,10 @@ void Quantize(const float* x, size_t n, float inverse, int32_t zero, int32_t lea
 }
 
 void Multiply(const ByteTask& task, int32_t* out, size_t out_stride, size_t begin, size_t end) {
-  cm::MultiplyBytes(
+  mm::MultiplyBytes(
       task, begin, end, [&](size_t row, size_t first, size_t outputs, const int32_t* sums) HWY_ATTR {
-        for (size_t i = 0; i < outputs; i += cm::kByteLanes)
-          hn::StoreU(hn::Load(cm::byte_sums, sums + i), cm::byte_sums, out + row * out_stride + first + i);
+        for (size_t i = 0; i < outputs; i += mm::kByteLanes)
+          hn::StoreU(hn::Load(mm::byte_sums, sums + i), mm::byte_sums, out + row * out_stride + first + i);
       });
 }
 
@@ -74,24 +75,24 @@ void MultiplyScaled(const ScaledTask& task, size_t begin, size_t end) {
     float* const out = task.out + row * task.out_stride + first;
     const auto scaled = [&](size_t i, FloatVector addend) HWY_ATTR {
       const FloatVector scale = hn::Mul(hn::LoadU(fd, task.output_scales + first + i), row_scale);
-      return hn::MulAdd(hn::ConvertTo(fd, hn::Load(cm::byte_sums, sums + i)), scale, addend);
+      return hn::MulAdd(hn::ConvertTo(fd, hn::Load(mm::byte_sums, sums + i)), scale, addend);
     };
     const size_t left = task.product.layout.outputs - first;
     if (HWY_LIKELY(start && left >= outputs)) {
 #pragma GCC unroll 4
-      for (size_t i = 0; i < outputs; i += cm::kByteLanes)
+      for (size_t i = 0; i < outputs; i += mm::kByteLanes)
         hn::StoreU(scaled(i, hn::LoadU(fd, start + i)), fd, out + i);
       return;
     }
-    for (size_t i = 0; i < outputs; i += cm::kByteLanes)
+    for (size_t i = 0; i < outputs; i += mm::kByteLanes)
       StoreSome(scaled(i, start ? LoadSome(start + i, left - i) : hn::Zero(fd)), out + i, left - i);
   };
-  cm::MultiplyBytes(task.product, begin, end, finish);
+  mm::MultiplyBytes(task.product, begin, end, finish);
 }
 
 // The cells of a row and block from the sums of the product.
 HWY_INLINE void FinishStep(const HybridStepTask& task, size_t row, size_t block,
-                           const cm::ByteSum (&sums)[kGates]) {
+                           const mm::ByteSum (&sums)[kGates]) {
   const size_t cell = block * kFloatLanes, first = cell * kGates;
   const float* const z = task.z + row * task.product.layout.padded() + first;
   const FloatVector row_scale = hn::Set(fd, task.row_scales[row]);
@@ -110,15 +111,15 @@ template <int kRows>
 HWY_INLINE void StepTile(const HybridStepTask& task, size_t row, size_t block) {
   const ByteTask& product = task.product;
   const uint8_t* rows[kRows];
-  cm::ByteSums<kRows, kGates> sums;
+  mm::ByteSums<kRows, kGates> sums;
   const size_t first = block * kGates * kFloatLanes;
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
     rows[r] = static_cast<const uint8_t*>(product.rows) + (row + r) * product.stride;
-    cm::ByteStart(product, row + r, first, sums[r]);
+    mm::ByteStart(product, row + r, first, sums[r]);
   }
-  cm::AddByteProducts<kRows, kGates>(rows, product.layout.columns, cm::FlipOf(product),
-                                     cm::GroupOf(product, block), sums);
+  mm::AddByteProducts<kRows, kGates>(rows, product.layout.columns, mm::FlipOf(product),
+                                     mm::GroupOf(product, block), sums);
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) FinishStep(task, row + r, block, sums[r]);
 }
@@ -127,20 +128,20 @@ HWY_INLINE void StepTile(const HybridStepTask& task, size_t row, size_t block) {
 // The sums of some blocks, then their cells, whose constants stay in registers.
 void StepUnits(const HybridStepTask& task, size_t begin, size_t end) {
   constexpr size_t kBlocks = 8, kWidth = kGates * kFloatLanes;
-  HWY_ALIGN int32_t stored[kBlocks * cm::kMatrixRows * kWidth];
-  for (size_t row = 0; row < task.product.count; row += cm::kMatrixRows) {
-    const size_t count = std::min<size_t>(cm::kMatrixRows, task.product.count - row);
+  HWY_ALIGN int32_t stored[kBlocks * mm::kMatrixRows * kWidth];
+  for (size_t row = 0; row < task.product.count; row += mm::kMatrixRows) {
+    const size_t count = std::min<size_t>(mm::kMatrixRows, task.product.count - row);
     for (size_t block = begin; block < end; ++block)
-      cm::StoreUnitSums<kGates>(task.product, row, count, block,
-                                stored + (block - begin) * cm::kMatrixRows * kWidth);
+      mm::StoreUnitSums<kGates>(task.product, row, count, block,
+                                stored + (block - begin) * mm::kMatrixRows * kWidth);
     for (size_t r = 0; r < count; ++r) {
 #pragma GCC unroll 1
       for (size_t block = begin; block < end; ++block) {
-        const int32_t* const from = stored + ((block - begin) * cm::kMatrixRows + r) * kWidth;
-        cm::ByteSum sums[kGates];
+        const int32_t* const from = stored + ((block - begin) * mm::kMatrixRows + r) * kWidth;
+        mm::ByteSum sums[kGates];
 #pragma GCC unroll 4
         for (size_t gate = 0; gate < kGates; ++gate)
-          sums[gate] = hn::Load(cm::byte_sums, from + gate * kFloatLanes);
+          sums[gate] = hn::Load(mm::byte_sums, from + gate * kFloatLanes);
         FinishStep(task, row + r, block, sums);
       }
     }
@@ -160,7 +161,7 @@ void LstmStep(const HybridStepTask& task, size_t begin, size_t end) {
 #if FUSEBOX_BYTE_MATRIX
   if (task.product.layout.unit == 8) return LstmStepOfUnits(task, begin, end);
 #endif
-  constexpr int kRows = std::min(4, cm::ByteDot::kRows);
+  constexpr int kRows = std::min(4, mm::ByteDot::kRows);
   for (size_t i = begin; i < end; ++i) {
     const size_t block = task.reverse ? end - 1 - (i - begin) : i;
     size_t row = 0;
@@ -170,7 +171,7 @@ void LstmStep(const HybridStepTask& task, size_t begin, size_t end) {
 }
 
 template <size_t kUnit>
-constexpr ByteCode kCode{kFloatLanes,   kUnit,          {cm::ByteDot::kUnsignedRows},
+constexpr ByteCode kCode{kFloatLanes,   kUnit,          {mm::ByteDot::kUnsignedRows},
                          Multiply,      MultiplyScaled, LstmStep,
                          Range,         Quantize,       MultiplyWords,
                          Sigmoids,      Tanhs,          AddPeephole,

@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "plugins/common/activation.h"
-#include "plugins/common/byte_product.h"
-#include "plugins/common/fixed_point.h"
-#include "plugins/common/simd_targets.h"
+#include "plugins/math/gemm/bytes.h"
+#include "plugins/math/simd/fixed_point.h"
+#include "plugins/math/simd/targets.h"
 
 namespace fusebox::rnn {
 
 using common::Activation;
-using common::ByteLayout;
-using common::ByteTask;
+using math::ByteLayout;
+using math::ByteTask;
 
 // out[row][output] = start[row][output] + sum * row_scales[row] * output_scales[output]
 struct ScaledTask {
@@ -45,7 +45,7 @@ struct HybridStepTask {
   bool reverse;     // order of blocks: starts with the weights that the previous step left in the cache
 };
 
-// Fixed-point factors of outputs: as common::FixedPoint, member by member. [padded outputs]
+// Fixed-point factors of outputs: as math::FixedPoint, member by member. [padded outputs]
 struct FixedScales {
   std::vector<int32_t> values, left, right;
   bool any_left = false;
@@ -65,7 +65,7 @@ struct WordTask {
 struct WordPeephole {
   size_t cells;
   const int16_t *weights, *c;
-  common::FixedPoint by;
+  math::FixedPoint by;
   int16_t* sums;
 };
 
@@ -81,7 +81,7 @@ struct WordCells {
 struct WordProducts {
   size_t cells;
   const int16_t *a, *b;
-  common::FixedPoint by;
+  math::FixedPoint by;
   int32_t zero;
   int8_t* out;
 };
@@ -93,13 +93,13 @@ struct WordNorm {
   const int16_t* coefficients;
   const int32_t* bias;
   int32_t mean;
-  common::FixedPoint deviation, by;
+  math::FixedPoint deviation, by;
   int16_t* values;
 };
 
 struct ByteCode {
   size_t lanes, unit;  // of packed weights
-  common::ByteSigns signs;
+  math::ByteSigns signs;
   // Groups [begin, end) only, here and below.
   void (*multiply)(const ByteTask&, int32_t* out, size_t out_stride, size_t begin, size_t end);
   void (*multiply_scaled)(const ScaledTask&, size_t begin, size_t end);
@@ -126,7 +126,7 @@ struct ByteCode {
 
 // The code for every instruction set that this machine has, best first.
 std::vector<const ByteCode*> ByteCodes();
-using ByteChoice = common::SimdChoice<ByteCode, ByteCodes>;
+using ByteChoice = math::SimdChoice<ByteCode, ByteCodes>;
 inline const ByteCode& BestByteCode() { return ByteChoice::Best(); }
 // Null: the best again.
 inline void UseByteCodeForTest(const ByteCode* code) { ByteChoice::for_test = code; }

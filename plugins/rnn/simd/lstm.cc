@@ -10,12 +10,14 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "plugins/math/gemm/tile-inl.h"
+#include "plugins/math/simd/vector-inl.h"
 #include "plugins/rnn/simd/lstm_cell-inl.h"
-#include "plugins/rnn/simd/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::rnn::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+using namespace math::HWY_NAMESPACE;
 
 constexpr size_t kBlock = kGates * kFloatLanes;  // floats of one block at one column
 

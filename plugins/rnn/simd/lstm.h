@@ -59,7 +59,7 @@ struct VectorCode {
 
 // The code for every instruction set that this machine has, best first.
 std::vector<const VectorCode*> VectorCodes();
-using VectorChoice = common::SimdChoice<VectorCode, VectorCodes>;
+using VectorChoice = math::SimdChoice<VectorCode, VectorCodes>;
 inline const VectorCode& BestVectorCode() { return VectorChoice::Best(); }
 // Null: the best again.
 inline void UseVectorCodeForTest(const VectorCode* code) { VectorChoice::for_test = code; }

@@ -7,12 +7,13 @@
 #define FUSEBOX_RNN_SIMD_LSTM_CELL_INL_H_
 #endif
 
+#include "plugins/math/simd/vector-inl.h"
 #include "plugins/rnn/simd/lstm.h"
-#include "plugins/rnn/simd/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::rnn::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+using namespace math::HWY_NAMESPACE;
 
 template <class Task>
 HWY_INLINE FloatVector ClipCell(const Task& task, FloatVector cell) {

@@ -9,12 +9,14 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "plugins/rnn/simd/vector-inl.h"
+#include "plugins/math/gemm/tile-inl.h"
+#include "plugins/math/simd/vector-inl.h"
 #include "plugins/rnn/simd/winograd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::rnn::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+using namespace math::HWY_NAMESPACE;
 
 template <int kRows, int kPanels>
 HWY_INLINE void MultiplyTile(const PanelTask& task, size_t row, size_t group, size_t column, size_t columns) {

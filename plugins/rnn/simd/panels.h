@@ -13,13 +13,14 @@
 #include <vector>
 
 #include "plugins/common/activation.h"
-#include "plugins/common/simd_targets.h"
+#include "plugins/math/simd/lanes.h"
+#include "plugins/math/simd/targets.h"
 
 namespace fusebox::rnn {
 
 using common::Activation;
+using math::kMaxLanes;
 
-inline constexpr size_t kMaxLanes = 16;
 inline constexpr size_t kGroupPanels = 4;
 
 // Input vectors of some steps of some rows. Strides are in elements.
@@ -124,7 +125,7 @@ struct PanelCode {
 
 // The code for every instruction set that this machine has, best first.
 std::vector<const PanelCode*> PanelCodes();
-using PanelChoice = common::SimdChoice<PanelCode, PanelCodes>;
+using PanelChoice = math::SimdChoice<PanelCode, PanelCodes>;
 inline const PanelCode& BestPanelCode() { return PanelChoice::Best(); }
 // Null: the best again.
 inline void UsePanelCodeForTest(const PanelCode* code) { PanelChoice::for_test = code; }

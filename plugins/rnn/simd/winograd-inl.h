@@ -10,12 +10,13 @@
 
 #include <hwy/highway.h>
 
+#include "plugins/math/simd/vector-inl.h"
 #include "plugins/rnn/simd/panels.h"
-#include "plugins/rnn/simd/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::rnn::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+using namespace math::HWY_NAMESPACE;
 
 // Transforms kPoints inputs in place.
 template <size_t kPoints>

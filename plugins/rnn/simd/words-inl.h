@@ -12,13 +12,13 @@
 
 #include <hwy/highway.h>
 
-#include "plugins/common/fixed_point-inl.h"
+#include "plugins/math/simd/fixed_point-inl.h"
 #include "plugins/rnn/simd/bytes.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::rnn::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-namespace cm = common::HWY_NAMESPACE;
+namespace mm = math::HWY_NAMESPACE;
 
 using WordTag = hn::CappedTag<int16_t, 32>;
 using Word = hn::Vec<WordTag>;
@@ -128,7 +128,7 @@ void AddPeephole(const WordPeephole& task) {
     const Word p = LoadWords(task.weights + i, left), c = LoadWords(task.c + i, left),
                sums = LoadWords(task.sums + i, left);
     const auto sum = [&](auto half) HWY_ATTR {
-      return AddScaled(cm::Times(task.by, hn::Mul(half(p), half(c))), half(sums));
+      return AddScaled(mm::Times(task.by, hn::Mul(half(p), half(c))), half(sums));
     };
     StoreWords(OfHalves(sum), task.sums + i, left);
   }
@@ -168,13 +168,13 @@ HWY_INLINE V NarrowedBy1024(V x) {
 HWY_INLINE Wide Normalized(const WordNorm& task, Wide value, Wide coefficient, Wide bias) {
   const hn::RepartitionToWide<decltype(words32)> words64;
   const Wide normal =
-      cm::Times(task.deviation, hn::Sub(hn::ShiftLeft<10>(value), hn::Set(words32, task.mean)));
+      mm::Times(task.deviation, hn::Sub(hn::ShiftLeft<10>(value), hn::Set(words32, task.mean)));
   const auto of_odd = hn::ShiftRight<32>(hn::BitCast(words64, bias)),
              of_even = hn::ShiftRight<32>(hn::ShiftLeft<32>(hn::BitCast(words64, bias)));
   const auto even = NarrowedBy1024(hn::Add(hn::MulEven(normal, coefficient), of_even)),
              odd = NarrowedBy1024(hn::Add(hn::MulOdd(normal, coefficient), of_odd));
   const Wide sized = hn::OddEven(hn::BitCast(words32, hn::ShiftLeft<32>(odd)), hn::BitCast(words32, even));
-  return cm::Times(task.by, sized);
+  return mm::Times(task.by, sized);
 }
 
 void Normalize(const WordNorm& task) {
@@ -208,7 +208,7 @@ void UpdateCells(const WordCells& task) {
                in = task.in ? LoadWords(task.in + i, left) : hn::Sub(Constant(32767), forget);
     const auto sum = [&](auto half) HWY_ATTR {
       const Wide kept = hn::Mul(half(forget), half(c)), added = hn::Mul(half(in), half(gate));
-      return hn::Add(cm::ShiftedHalfAway(kept, by_15), cm::ShiftedHalfAway(added, by_bits));
+      return hn::Add(mm::ShiftedHalfAway(kept, by_15), mm::ShiftedHalfAway(added, by_bits));
     };
     StoreWords(hn::Min(hn::Max(OfHalves(sum), least), clip), task.c + i, left);
   }
@@ -229,7 +229,7 @@ void ScaleProducts(const WordProducts& task) {
   for (size_t i = 0; i < task.cells; i += kWordLanes) {
     const size_t left = task.cells - i;
     const Word a = LoadWords(task.a + i, left), b = LoadWords(task.b + i, left);
-    const auto product = [&](auto half) HWY_ATTR { return cm::Times(task.by, hn::Mul(half(a), half(b))); };
+    const auto product = [&](auto half) HWY_ATTR { return mm::Times(task.by, hn::Mul(half(a), half(b))); };
     StoreBytes(OfHalves(product), task.zero, -128, 127, task.out + i, left);
   }
 }
@@ -240,25 +240,25 @@ void NarrowWords(const int16_t* from, size_t count, int32_t zero, int32_t least,
 }
 
 void MultiplyWords(const WordTask& task, size_t begin, size_t end) {
-  constexpr hn::Rebind<int16_t, cm::ByteSumTag> narrow;
+  constexpr hn::Rebind<int16_t, mm::ByteSumTag> narrow;
   const FixedScales& scales = *task.scales;
   const auto of = [](const std::vector<int32_t>& by, size_t output)
-                      HWY_ATTR { return hn::LoadU(cm::byte_sums, by.data() + output); };
+                      HWY_ATTR { return hn::LoadU(mm::byte_sums, by.data() + output); };
   const auto finish = [&](size_t row, size_t first, size_t outputs, const int32_t* from) HWY_ATTR {
-    for (size_t i = 0; i < outputs; i += cm::kByteLanes) {
+    for (size_t i = 0; i < outputs; i += mm::kByteLanes) {
       const size_t output = first + i;
-      cm::ByteSum sum = hn::Load(cm::byte_sums, from + i);
-      if (scales.any_left) sum = cm::ShiftedLeft(sum, of(scales.left, output));
-      const auto high = cm::HighProduct(sum, of(scales.values, output));
-      auto scaled = cm::ShiftedHalfAway(high, of(scales.right, output));
+      mm::ByteSum sum = hn::Load(mm::byte_sums, from + i);
+      if (scales.any_left) sum = mm::ShiftedLeft(sum, of(scales.left, output));
+      const auto high = mm::HighProduct(sum, of(scales.values, output));
+      auto scaled = mm::ShiftedHalfAway(high, of(scales.right, output));
       if (task.start)
         scaled = AddScaled(
             scaled,
-            hn::PromoteTo(cm::byte_sums, hn::LoadU(narrow, task.start + row * task.start_stride + output)));
+            hn::PromoteTo(mm::byte_sums, hn::LoadU(narrow, task.start + row * task.start_stride + output)));
       hn::StoreU(hn::DemoteTo(narrow, scaled), narrow, task.out + row * task.out_stride + output);
     }
   };
-  cm::MultiplyBytes(task.product, begin, end, finish);
+  mm::MultiplyBytes(task.product, begin, end, finish);
 }
 
 }  // namespace fusebox::rnn::HWY_NAMESPACE

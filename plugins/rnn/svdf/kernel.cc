@@ -4,15 +4,15 @@
 #include <algorithm>
 #include <vector>
 
-#include "plugins/common/fixed_point.h"
+#include "plugins/math/simd/fixed_point.h"
 #include "plugins/rnn/cell/hybrid_product.h"
 #include "plugins/rnn/cell/integer_matrix.h"
 
 namespace fusebox::rnn {
 namespace {
 
-using common::FixedPoint;
-using common::Saturate;
+using math::FixedPoint;
+using math::Saturate;
 
 template <class Sum, class A, class B>
 Sum Dot(const A* a, const B* b, int64_t n) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // BATCH_MATMUL. With a constant second operand of two dims it is a fully connected op with cached weights;
 // XNNPACK's matrix product packs a constant into private memory.
-#include "plugins/xnnpack/ops/op.h"
 #include "plugins/xnnpack/ops/weights.h"
+#include "plugins/xnnpack/partition/op.h"
 
 namespace fusebox::xnnpack {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise ops of two operands, with broadcasting. Quantized if XNNPACK supports it and its multipliers
 // are in range; otherwise in f32 between conversions.
-#include "plugins/xnnpack/ops/op.h"
+#include "plugins/xnnpack/partition/op.h"
 
 namespace fusebox::xnnpack {
 namespace {

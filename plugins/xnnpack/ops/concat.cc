@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CONCATENATION and PACK. XNNPACK joins up to five values of equal quantization at a time.
-#include "plugins/xnnpack/ops/op.h"
+#include "plugins/xnnpack/partition/op.h"
 
 namespace fusebox::xnnpack {
 namespace {

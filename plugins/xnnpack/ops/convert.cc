@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // QUANTIZE and DEQUANTIZE. A DEQUANTIZE of constant weights defines nothing: its readers unpack them.
 #include <algorithm>
-#include "plugins/xnnpack/constants.h"
-#include "plugins/xnnpack/ops/op.h"
+#include "plugins/xnnpack/packing/constants.h"
+#include "plugins/xnnpack/partition/op.h"
 
 namespace fusebox::xnnpack {
 namespace {

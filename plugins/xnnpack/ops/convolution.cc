@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // CONV_2D: filter [out, height, width, in per group]. DEPTHWISE_CONV_2D: filter [1, height, width, out].
-#include "plugins/xnnpack/ops/op.h"
 #include "plugins/xnnpack/ops/weights.h"
 #include "plugins/xnnpack/ops/window.h"
+#include "plugins/xnnpack/partition/op.h"
 
 namespace fusebox::xnnpack {
 namespace {

@@ -2,9 +2,9 @@
 // FULLY_CONNECTED: rows of the input times filter [out, in].
 #include <algorithm>
 
-#include "plugins/xnnpack/nibbles.h"
-#include "plugins/xnnpack/ops/op.h"
 #include "plugins/xnnpack/ops/weights.h"
+#include "plugins/xnnpack/packing/nibbles.h"
+#include "plugins/xnnpack/partition/op.h"
 
 namespace fusebox::xnnpack {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PAD and PADV2 by constant amounts, with zeros or one constant value.
-#include "plugins/xnnpack/ops/op.h"
+#include "plugins/xnnpack/partition/op.h"
 
 namespace fusebox::xnnpack {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // AVERAGE_POOL_2D and MAX_POOL_2D.
-#include "plugins/xnnpack/ops/op.h"
 #include "plugins/xnnpack/ops/window.h"
+#include "plugins/xnnpack/partition/op.h"
 
 namespace fusebox::xnnpack {
 namespace {
@@ -13,8 +13,16 @@ struct Pool {
   uint32_t height, width;
 };
 
+// Rejects windows larger than the image: XNNPACK keeps an address for each tap of each result.
 Pool ReadPool(const NetworkNode& node) {
-  return {ReadWindow(node), WindowSize(node, "filter_height", 0), WindowSize(node, "filter_width", 0)};
+  const Pool pool{ReadWindow(node), WindowSize(node, "filter_height", 0),
+                  WindowSize(node, "filter_width", 0)};
+  const auto fits = [&](int axis, uint32_t size) {
+    const int64_t dim = node.in(0).dim(axis);
+    return dim < 0 || size <= dim;
+  };
+  node.require(fits(1, pool.height) && fits(2, pool.width), "ATTR", "a window larger than the image");
+  return pool;
 }
 
 void SupportsPool(const NetworkNode& node) {

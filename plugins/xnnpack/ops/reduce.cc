@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MEAN and SUM along constant axes.
 #include <algorithm>
-#include "plugins/xnnpack/ops/op.h"
+#include "plugins/xnnpack/partition/op.h"
 
 namespace fusebox::xnnpack {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RESHAPE, SQUEEZE and EXPAND_DIMS: defined by the dims of the result; one of them may be unknown.
-#include "plugins/xnnpack/ops/op.h"
+#include "plugins/xnnpack/partition/op.h"
 
 namespace fusebox::xnnpack {
 namespace {

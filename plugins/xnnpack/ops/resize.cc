@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RESIZE_BILINEAR to a constant size.
-#include "plugins/xnnpack/ops/op.h"
+#include "plugins/xnnpack/partition/op.h"
 
 namespace fusebox::xnnpack {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SLICE, STRIDED_SLICE with steps of one, SPLIT, SPLIT_V and UNPACK: each result is a box of the operand.
 #include <algorithm>
-#include "plugins/xnnpack/ops/op.h"
+#include "plugins/xnnpack/partition/op.h"
 
 namespace fusebox::xnnpack {
 namespace {

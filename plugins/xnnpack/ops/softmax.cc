@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SOFTMAX along the last dim. 8-bit runs in f32: XNNPACK subgraphs have no 8-bit softmax.
-#include "plugins/xnnpack/ops/op.h"
+#include "plugins/xnnpack/partition/op.h"
 
 namespace fusebox::xnnpack {
 namespace {

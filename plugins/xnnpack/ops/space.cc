@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DEPTH_TO_SPACE and SPACE_TO_DEPTH.
-#include "plugins/xnnpack/ops/op.h"
+#include "plugins/xnnpack/partition/op.h"
 
 namespace fusebox::xnnpack {
 namespace {

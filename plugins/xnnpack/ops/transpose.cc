@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TRANSPOSE by a constant permutation.
-#include "plugins/xnnpack/ops/op.h"
+#include "plugins/xnnpack/partition/op.h"
 
 namespace fusebox::xnnpack {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // TRANSPOSE_CONV: output shape, filter [out, height, width, in], input, bias.
-#include "plugins/xnnpack/ops/op.h"
 #include "plugins/xnnpack/ops/weights.h"
 #include "plugins/xnnpack/ops/window.h"
+#include "plugins/xnnpack/partition/op.h"
 
 namespace fusebox::xnnpack {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "plugins/xnnpack/subgraph.h"
-#include "plugins/xnnpack/values.h"
+#include "plugins/xnnpack/partition/subgraph.h"
+#include "plugins/xnnpack/partition/values.h"
 
 namespace fusebox::xnnpack {
 

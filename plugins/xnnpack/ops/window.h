@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "plugins/xnnpack/values.h"
+#include "plugins/xnnpack/partition/values.h"
 
 namespace fusebox::xnnpack {
 

@@ -11,7 +11,7 @@
 #include "converter/import/saved_model/slice_key.h"
 #include "converter/import/saved_model/snappy.h"
 #include "converter/import/saved_model/table.h"
-#include "samples/models/bundle_writer.h"
+#include "models/saved_model/bundle_writer.h"
 #include "tests/converter/import/files.h"
 
 namespace fusebox::saved_model {
@@ -20,7 +20,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using namespace fusebox::samples;
+using namespace fusebox::models;
 using fusebox::testing::FreshDir;
 using fusebox::testing::ReadAll;
 using fusebox::testing::WriteAll;

@@ -4,7 +4,7 @@
 #include <google/protobuf/text_format.h>
 
 #include "converter/words.h"
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "tests/converter/import/v1.h"
 
 namespace fusebox::converter {
@@ -13,14 +13,14 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using namespace fusebox::samples;
+using namespace fusebox::models;
 
 // scores = relu(x * w + 1), classes = argmax; `keep` has a default.
 struct Net : V1Graph {
   Net() {
     const std::string x = Placeholder("x", tf::DT_FLOAT, {-1, 2});
     const std::string w =
-        Op("Identity", {Const(samples::Floats({2, 2}, std::vector<float>{1, 2, 3, -4}), "w")}, tf::DT_INVALID,
+        Op("Identity", {Const(models::Floats({2, 2}, std::vector<float>{1, 2, 3, -4}), "w")}, tf::DT_INVALID,
            {}, "w/read");
     const std::string product = Op("MatMul", {x, w}, tf::DT_INVALID, {}, "product");
     const std::string sum = Op("Add", {product, Const(Float(1))}, tf::DT_INVALID, {}, "sum");
@@ -106,7 +106,7 @@ TEST(FrozenGraph, NeedsTheShapeOfAnInputThatCannotBeAScalar) {
   for (const std::string op : {"MatMul", "Mul"}) {
     V1Graph g;
     const std::string x = g.Placeholder("x", tf::DT_FLOAT, fusebox::Shape());
-    g.Op(op, {x, g.Const(samples::Floats({2, 2}, std::vector<float>{1, 2, 3, 4}))}, tf::DT_INVALID, {}, "y");
+    g.Op(op, {x, g.Const(models::Floats({2, 2}, std::vector<float>{1, 2, 3, 4}))}, tf::DT_INVALID, {}, "y");
     const auto converted = ConvertFrozen(g.graph(), {}, {});
     EXPECT_EQ(converted.has_value(), op == "Mul");
     if (!converted) {

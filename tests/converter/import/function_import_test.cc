@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "host/graph/npy.h"
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "tests/converter/import/files.h"
 
 namespace fusebox::saved_model {
@@ -18,7 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using namespace fusebox::samples;
+using namespace fusebox::models;
 using fusebox::testing::FreshDir;
 
 // Signatures "good" (y = -x) and "other" (y = neg of x, by way of Split), whose file `damage` may change.

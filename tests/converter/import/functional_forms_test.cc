@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "tests/converter/import/files.h"
 #include "tests/converter/passes/bench.h"
 
@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using namespace fusebox::samples;
+using namespace fusebox::models;
 using Damage = std::function<void(tf::SavedModel&)>;
 
 Result<Converted> Convert(SavedModelBuilder& model, const Damage& damage = {}) {
@@ -41,8 +41,8 @@ Tensor Number(int32_t value) { return {I32({}), Buffer::Of<int32_t>(std::vector{
 // A function x -> op(x, number).
 FunctionBuilder& With(SavedModelBuilder& model, const std::string& name, const char* op, float number) {
   FunctionBuilder& f = model.AddFunction(name);
-  const samples::Ref x = f.Arg("x", tf::DT_FLOAT, {2});
-  f.Return({f.Op(op, {x, f.Const(samples::Float(number))}, {2})});
+  const models::Ref x = f.Arg("x", tf::DT_FLOAT, {2});
+  f.Return({f.Op(op, {x, f.Const(models::Float(number))}, {2})});
   return f;
 }
 
@@ -53,7 +53,7 @@ TEST(Case, RunsTheBranchOfItsIndexAndTheLastOneOutsideOfThem) {
     branches.proto.mutable_list()->add_func()->set_name(
         With(model, "branch_" + std::to_string(i), "AddV2", static_cast<float>(i) * 10).name());
   FunctionBuilder& f = model.AddFunction("__inference_call");
-  const samples::Ref index = f.Arg("index", tf::DT_INT32, kScalar), x = f.Arg("x", tf::DT_FLOAT, {2});
+  const models::Ref index = f.Arg("index", tf::DT_INT32, kScalar), x = f.Arg("x", tf::DT_FLOAT, {2});
   f.Return(f.Ops("StatelessCase", {index, x}, {{2}},
                  {branches, Attr("Tin", std::vector<tf::DataType>{tf::DT_FLOAT}),
                   Attr("Tout", std::vector<tf::DataType>{tf::DT_FLOAT})}));
@@ -73,14 +73,14 @@ TEST(Case, HasTheResultsOfItsTypes) {
   Attr branches("branches", 0);
   for (const char* name : {"first", "second"}) {
     FunctionBuilder& branch = model.AddFunction(name);
-    const samples::Ref x = branch.Arg("x", tf::DT_FLOAT, {2});
+    const models::Ref x = branch.Arg("x", tf::DT_FLOAT, {2});
     const bool first = std::string_view(name) == "first";
-    const samples::Ref y = branch.Op("AddV2", {x, branch.Const(samples::Float(first ? 10 : 20))}, {2});
+    const models::Ref y = branch.Op("AddV2", {x, branch.Const(models::Float(first ? 10 : 20))}, {2});
     branch.Return({x, y});
     branches.proto.mutable_list()->add_func()->set_name(branch.name());
   }
   FunctionBuilder& f = model.AddFunction("__inference_call");
-  const samples::Ref index = f.Arg("index", tf::DT_INT32, kScalar), x = f.Arg("x", tf::DT_FLOAT, {2});
+  const models::Ref index = f.Arg("index", tf::DT_INT32, kScalar), x = f.Arg("x", tf::DT_FLOAT, {2});
   f.Return({f.Ops("StatelessCase", {index, x}, {{2}, {2}},
                   {branches, Attr("Tin", std::vector<tf::DataType>{tf::DT_FLOAT}),
                    Attr("Tout", std::vector<tf::DataType>(2, tf::DT_FLOAT))})[1]});
@@ -97,7 +97,7 @@ TEST(If, TakesANumberForWhetherItIsZero) {
   const FunctionBuilder& yes = With(model, "yes", "AddV2", 10);
   const FunctionBuilder& no = With(model, "no", "AddV2", 20);
   FunctionBuilder& f = model.AddFunction("__inference_call");
-  const samples::Ref c = f.Arg("c", tf::DT_INT32, kScalar), x = f.Arg("x", tf::DT_FLOAT, {2});
+  const models::Ref c = f.Arg("c", tf::DT_INT32, kScalar), x = f.Arg("x", tf::DT_FLOAT, {2});
   f.Return(f.If(c, yes, no, {x}, {{2}}));
   model.AddSignature("serving_default", f, {"c", "x"}, {"y"});
   const auto converted = Convert(model);
@@ -112,7 +112,7 @@ TEST(If, TakesATensorForWhetherItHasElements) {
     const FunctionBuilder& yes = With(model, "yes", "AddV2", 10);
     const FunctionBuilder& no = With(model, "no", "AddV2", 20);
     FunctionBuilder& f = model.AddFunction("__inference_call");
-    const samples::Ref c = f.Arg("c", tf::DT_BOOL, {size}), x = f.Arg("x", tf::DT_FLOAT, {2});
+    const models::Ref c = f.Arg("c", tf::DT_BOOL, {size}), x = f.Arg("x", tf::DT_FLOAT, {2});
     f.Return(f.If(c, yes, no, {x}, {{2}}));
     model.AddSignature("serving_default", f, {"c", "x"}, {"y"});
     const auto converted = Convert(model);
@@ -126,12 +126,12 @@ TEST(If, TakesATensorForWhetherItHasElements) {
 // y = x + (v += 1): the handle goes through an Identity, and the file declares no ops.
 TEST(Handles, KeepTheirTypeWhereNobodyDeclaresIt) {
   SavedModelBuilder model;
-  const VariableRef v = model.AddVariable("v", samples::Float(5), "v");
+  const VariableRef v = model.AddVariable("v", models::Float(5), "v");
   FunctionBuilder& f = model.AddFunction("__inference_call");
-  const samples::Ref x = f.Arg("x", tf::DT_FLOAT, {2});
-  const samples::Ref handle = f.Op("Identity", {f.Capture(v)}, kScalar);
-  f.Assign("AssignAddVariableOp", v, f.Const(samples::Float(1)));
-  const samples::Ref value = f.Op("ReadVariableOp", {handle}, kScalar, {Attr("dtype", tf::DT_FLOAT)});
+  const models::Ref x = f.Arg("x", tf::DT_FLOAT, {2});
+  const models::Ref handle = f.Op("Identity", {f.Capture(v)}, kScalar);
+  f.Assign("AssignAddVariableOp", v, f.Const(models::Float(1)));
+  const models::Ref value = f.Op("ReadVariableOp", {handle}, kScalar, {Attr("dtype", tf::DT_FLOAT)});
   f.Return({f.Op("AddV2", {x, value}, {2})});
   model.AddSignature("serving_default", f, {"x"}, {"y"});
   const auto converted = Convert(model, [](tf::SavedModel& m) {

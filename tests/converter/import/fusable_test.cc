@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
@@ -14,7 +14,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using namespace fusebox::samples;
+using namespace fusebox::models;
 
 std::string WriteFunction(const Attr& implements, const Shape& shape, bool placeholder) {
   SavedModelBuilder model;

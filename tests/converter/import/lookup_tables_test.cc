@@ -7,7 +7,7 @@
 #include <map>
 
 #include "host/graph/npy.h"
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "tests/converter/import/files.h"
 #include "tests/converter/passes/bench.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using namespace fusebox::samples;
+using namespace fusebox::models;
 
 TensorValue Longs(const std::vector<int64_t>& values) {
   return {tf::DT_INT64,
@@ -182,54 +182,54 @@ std::vector<std::string> WordsOf(const Tensor& tensor) {
 }
 
 TEST(LookupTables, FindNumbersByStrings) {
-  LookupModel model(tf::DT_STRING, tf::DT_INT64, samples::Long(-1));
+  LookupModel model(tf::DT_STRING, tf::DT_INT64, models::Long(-1));
   model.Filled(Strings({"a", "bc", ""}), Longs({7, 8, 9}));
   EXPECT_THAT(LongsOf(model.Find(Words({"bc", "x", "", "a"}))), ElementsAre(8, -1, 9, 7));
 }
 
 TEST(LookupTables, FindStringsByNumbers) {
-  LookupModel model(tf::DT_INT64, tf::DT_STRING, samples::String("?"));
+  LookupModel model(tf::DT_INT64, tf::DT_STRING, models::String("?"));
   model.Filled(Longs({0, 1, 5}), Strings({"a", "bc", "d"}));
   EXPECT_THAT(WordsOf(model.Find(Long({1, 2, 5}))), ElementsAre("bc", "?", "d"));
 }
 
 TEST(LookupTables, FindStringsByStrings) {
-  LookupModel model(tf::DT_STRING, tf::DT_STRING, samples::String("?"));
+  LookupModel model(tf::DT_STRING, tf::DT_STRING, models::String("?"));
   model.Filled(Strings({"a", "bc"}), Strings({"A", "BC"}));
   EXPECT_THAT(WordsOf(model.Find(Words({"bc", "b", "a"}))), ElementsAre("BC", "?", "A"));
 }
 
 TEST(LookupTables, FindRealsByStrings) {
-  LookupModel model(tf::DT_STRING, tf::DT_FLOAT, samples::Float(-0.5f));
+  LookupModel model(tf::DT_STRING, tf::DT_FLOAT, models::Float(-0.5f));
   const std::vector<float> values = {0.25f, 8};
-  model.Filled(Strings({"a", "b"}), samples::Floats({2}, values));
+  model.Filled(Strings({"a", "b"}), models::Floats({2}, values));
   EXPECT_THAT(FloatsOf(model.Find(Words({"b", "c", "a"}))), ElementsAre(8, -0.5f, 0.25f));
 }
 
 TEST(LookupTables, FindNumbersByNumbersThatLieClose) {
-  LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  LookupModel model(tf::DT_INT64, tf::DT_INT64, models::Long(-1));
   model.Filled(Longs({-3, 10, 2, 1000}), Longs({4, 5, 6, 7}));
   EXPECT_THAT(LongsOf(model.Find(Long({2, -3, -4, 1001, 1000, INT64_MAX, INT64_MIN, 3, 10}))),
               ElementsAre(6, 4, -1, -1, 7, -1, -1, -1, 5));
 }
 
 TEST(LookupTables, FindNumbersByNumbersThatLieFarApart) {
-  LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  LookupModel model(tf::DT_INT64, tf::DT_INT64, models::Long(-1));
   model.Filled(Longs({-3, INT64_MAX, 1000000000000}), Longs({4, 5, 6}));
   EXPECT_THAT(LongsOf(model.Find(Long({1000000000000, -3, 0, INT64_MAX}))), ElementsAre(6, 4, -1, 5));
 }
 
 TEST(LookupTables, ReadTheColumnsOfAnAsset) {
-  LookupModel lines(tf::DT_STRING, tf::DT_INT64, samples::Long(-1));
+  LookupModel lines(tf::DT_STRING, tf::DT_INT64, models::Long(-1));
   lines.FromAsset("the\na;b\n\nlast", -2, -1);
   EXPECT_THAT(LongsOf(lines.Find(Words({"last", "a;b", "", "no"}))), ElementsAre(3, 1, 2, -1));
-  LookupModel columns(tf::DT_INT64, tf::DT_STRING, samples::String("?"));
+  LookupModel columns(tf::DT_INT64, tf::DT_STRING, models::String("?"));
   columns.FromAsset("the;4;x\na;-2;y\n", 1, 0);
   EXPECT_THAT(WordsOf(columns.Find(Long({-2, 4, 0}))), ElementsAre("a", "the", "?"));
 }
 
 TEST(LookupTables, ReadLinesThatEndAsOnWindows) {
-  LookupModel model(tf::DT_STRING, tf::DT_INT64, samples::Long(-1));
+  LookupModel model(tf::DT_STRING, tf::DT_INT64, models::Long(-1));
   model.FromAsset("dog\r\ncat\r\n\r\r\nlast\r", -2, -1);
   EXPECT_THAT(LongsOf(model.Find(Words({"cat", "dog", "\r", "last"}))), ElementsAre(1, 0, 2, 3));
 }
@@ -239,17 +239,17 @@ TEST(LookupTables, SayWhatIsWrongWithAnAsset) {
     const auto converted = model.Convert();
     return converted ? std::string("converted") : converted.error().message;
   };
-  LookupModel number(tf::DT_INT64, tf::DT_STRING, samples::String("?"));
+  LookupModel number(tf::DT_INT64, tf::DT_STRING, models::String("?"));
   EXPECT_THAT(why(std::move(number.FromAsset("a;1\nb;2x\n", 1, 0))),
               AllOf(HasSubstr("words.txt: line 2"), HasSubstr("\"2x\" is not a number")));
-  LookupModel large(tf::DT_INT32, tf::DT_STRING, samples::String("?"));
+  LookupModel large(tf::DT_INT32, tf::DT_STRING, models::String("?"));
   EXPECT_THAT(why(std::move(large.FromAsset("3000000000;x\n", 0, 1))),
               HasSubstr("does not fit into 32 bits"));
-  LookupModel column(tf::DT_STRING, tf::DT_INT64, samples::Long(0));
+  LookupModel column(tf::DT_STRING, tf::DT_INT64, models::Long(0));
   EXPECT_THAT(why(std::move(column.FromAsset("a\n", 0, 1))), HasSubstr("line 1: it has no column 1"));
-  LookupModel outside(tf::DT_STRING, tf::DT_INT64, samples::Long(0));
+  LookupModel outside(tf::DT_STRING, tf::DT_INT64, models::Long(0));
   EXPECT_THAT(why(std::move(outside.FromAsset("a\n", -2, -1, "../words.txt"))), HasSubstr("outside"));
-  LookupModel linked(tf::DT_STRING, tf::DT_INT64, samples::Long(0));
+  LookupModel linked(tf::DT_STRING, tf::DT_INT64, models::Long(0));
   linked.link = "-secret.txt";
   EXPECT_THAT(why(std::move(linked.FromAsset("a\n", -2, -1))), HasSubstr("a link out of the model's folder"));
   LookupModel wide(tf::DT_STRING, tf::DT_DOUBLE, {tf::DT_DOUBLE, kScalar, std::string(8, 0), {}});
@@ -257,7 +257,7 @@ TEST(LookupTables, SayWhatIsWrongWithAnAsset) {
 }
 
 TEST(LookupTables, AreRestoredFromTheCheckpoint) {
-  LookupModel model(tf::DT_STRING, tf::DT_INT64, samples::Long(-1), "MutableHashTableV2");
+  LookupModel model(tf::DT_STRING, tf::DT_INT64, models::Long(-1), "MutableHashTableV2");
   model.checkpoint.Add("table/.ATTRIBUTES/table-keys", Strings({"a", "b"}));
   model.checkpoint.Add("table/.ATTRIBUTES/table-values", Longs({3, 4}));
   model.Const("names", Strings({"table/.ATTRIBUTES/table-keys", "table/.ATTRIBUTES/table-values"}));
@@ -267,14 +267,14 @@ TEST(LookupTables, AreRestoredFromTheCheckpoint) {
 }
 
 TEST(LookupTables, ThatNothingFillsAreRefused) {
-  LookupModel model(tf::DT_STRING, tf::DT_INT64, samples::Long(-1));
+  LookupModel model(tf::DT_STRING, tf::DT_INT64, models::Long(-1));
   const auto converted = model.Convert();
   ASSERT_FALSE(converted);
   EXPECT_THAT(converted.error().message, HasSubstr("no initializer runs before the model"));
 }
 
 TEST(LookupTables, AreNotFollowedThroughAVariableThatReadsItself) {
-  LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  LookupModel model(tf::DT_INT64, tf::DT_INT64, models::Long(-1));
   model.Node("ReadVariableOp", "r", {"r"}, {Attr("dtype", tf::DT_INT64)});
   model.Node("LookupTableImportV2", "import", {"table", "r", "r"}, {});
   EXPECT_THAT(model.Refusal(), HasSubstr("its contents are computed"));
@@ -283,7 +283,7 @@ TEST(LookupTables, AreNotFollowedThroughAVariableThatReadsItself) {
 TEST(LookupTables, AreRefusedWhereTheFileDefinesThemWithoutOutputs) {
   for (const auto& [op, name] :
        {std::pair("HashTableV2", "table"), {"VarHandleOp", "v"}, {"VariableV2", "v"}}) {
-    LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+    LookupModel model(tf::DT_INT64, tf::DT_INT64, models::Long(-1));
     model.Filled(Longs({1}), Longs({2})).Before(op, name);
     EXPECT_THAT(model.Refusal(), HasSubstr("its definition has no output")) << op;
   }
@@ -292,7 +292,7 @@ TEST(LookupTables, AreRefusedWhereTheFileDefinesThemWithoutOutputs) {
 // Each call is looked into, but what the function holds is listed once.
 TEST(LookupTables, AreSoughtInLittleMemory) {
   constexpr int kMany = 3000;
-  LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  LookupModel model(tf::DT_INT64, tf::DT_INT64, models::Long(-1));
   model.Filled(Longs({1}), Longs({2}));
   tf::FunctionDef& f = model.AddFunction("large", {});
   for (int i = 0; i < kMany; ++i) model.Node("NoOp", "n" + std::to_string(i), {}, {}, f.add_node_def());
@@ -306,7 +306,7 @@ TEST(LookupTables, AreSoughtInLittleMemory) {
 
 TEST(LookupTables, AreRefusedWhereWhatTheyHoldIsInDoubt) {
   const auto twice = [](bool restored) {
-    LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+    LookupModel model(tf::DT_INT64, tf::DT_INT64, models::Long(-1));
     model.checkpoint.Add("values", Longs({30, 40}));
     model.Const("names", Strings({"values"}));
     model.Const("k", Longs({1, 2}));
@@ -322,7 +322,7 @@ TEST(LookupTables, AreRefusedWhereWhatTheyHoldIsInDoubt) {
   LookupModel restored = twice(true), constant = twice(false);
   EXPECT_THAT(LongsOf(restored.Find(Long({2, 1}))), ElementsAre(40, 30));
   EXPECT_THAT(constant.Refusal(), HasSubstr("its contents are computed"));
-  LookupModel fillers(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  LookupModel fillers(tf::DT_INT64, tf::DT_INT64, models::Long(-1));
   fillers.Filled(Longs({1}), Longs({2}));
   fillers.Const("others", Longs({3}));
   fillers.Node("LookupTableImportV2", "again", {"table", "keys", "others"}, {});
@@ -330,25 +330,25 @@ TEST(LookupTables, AreRefusedWhereWhatTheyHoldIsInDoubt) {
 }
 
 TEST(LookupTables, CountDifferentKeys) {
-  LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  LookupModel model(tf::DT_INT64, tf::DT_INT64, models::Long(-1));
   model.Filled(Longs({1, 1, 2}), Longs({5, 5, 6})).Ask("LookupTableSizeV2", "size");
   EXPECT_THAT(LongsOf(model.Find(Long({0}))), ElementsAre(2));
 }
 
 TEST(LookupTables, GiveTheirKeysAndValues) {
-  LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  LookupModel model(tf::DT_INT64, tf::DT_INT64, models::Long(-1));
   model.Filled(Longs({1, 4}), Longs({5, 6})).Ask("LookupTableExportV2", "values");
   EXPECT_THAT(LongsOf(model.Find(Long({0}))), ElementsAre(5, 6));
 }
 
 TEST(LookupTables, OfNothingGiveTheDefault) {
-  LookupModel model(tf::DT_STRING, tf::DT_FLOAT, samples::Float(-0.5f));
+  LookupModel model(tf::DT_STRING, tf::DT_FLOAT, models::Float(-0.5f));
   model.FromAsset("", 0, 1);
   EXPECT_THAT(FloatsOf(model.Find(Words({"a", ""}))), ElementsAre(-0.5f, -0.5f));
 }
 
 TEST(LookupTables, OfFewNumbersAreWrittenSmall) {
-  LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  LookupModel model(tf::DT_INT64, tf::DT_INT64, models::Long(-1));
   model.Filled(Longs({1, 1000000}), Longs({5, 6}));
   EXPECT_THAT(LongsOf(model.Find(Long({1000000, 2, 1}))), ElementsAre(6, -1, 5));
   const auto converted = model.Convert();
@@ -359,7 +359,7 @@ TEST(LookupTables, OfFewNumbersAreWrittenSmall) {
 }
 
 TEST(LookupTables, AreNoOutputs) {
-  LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  LookupModel model(tf::DT_INT64, tf::DT_INT64, models::Long(-1));
   model.Filled(Longs({1}), Longs({5}));
   tf::SignatureDef& s = (*model.meta.mutable_signature_def())["serving_default"];
   LookupModel::Info((*s.mutable_outputs())["z"], "table:0", tf::DT_RESOURCE);
@@ -368,13 +368,13 @@ TEST(LookupTables, AreNoOutputs) {
 
 // Attributes of a file that are called as those of the tables here.
 TEST(LookupTables, AreNotTakenFromAttributes) {
-  LookupModel unknown(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  LookupModel unknown(tf::DT_INT64, tf::DT_INT64, models::Long(-1));
   unknown.Filled(Longs({1}), Longs({5}));
   unknown.Node("FooBar", "foo", {}, {Attr("dtype", tf::DT_FLOAT), Attr("keys", Longs({1}))});
   tf::SignatureDef& s = (*unknown.meta.mutable_signature_def())["serving_default"];
   LookupModel::Info((*s.mutable_outputs())["z"], "foo:0", tf::DT_FLOAT);
   EXPECT_THAT(unknown.Refusal(), HasSubstr("op FooBar (foo): there is no translation of this op"));
-  LookupModel empty(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  LookupModel empty(tf::DT_INT64, tf::DT_INT64, models::Long(-1));
   for (tf::NodeDef& node : *empty.meta.mutable_graph_def()->mutable_node()) {
     if (node.name() != "table") continue;
     (*node.mutable_attr())["keys"] = Attr("keys", Longs({1})).proto;

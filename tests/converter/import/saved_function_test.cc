@@ -6,8 +6,8 @@
 #include <map>
 
 #include "converter/import/saved_model/function_import.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "samples/models/models.h"
-#include "samples/models/saved_model_builder.h"
 #include "tests/converter/import/files.h"
 
 namespace fusebox::saved_model {
@@ -17,6 +17,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using namespace fusebox::models;
 using namespace fusebox::samples;
 using fusebox::testing::FreshDir;
 

@@ -4,8 +4,8 @@
 
 #include "converter/import/saved_model/reader.h"
 #include "converter/import/saved_model/variables.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "samples/models/models.h"
-#include "samples/models/saved_model_builder.h"
 #include "tests/converter/import/files.h"
 #include "tests/testing/refusal.h"
 

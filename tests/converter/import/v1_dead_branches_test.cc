@@ -3,7 +3,7 @@
 // default.
 #include <gmock/gmock.h>
 
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "tests/converter/import/files.h"
 #include "tests/converter/passes/bench.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using namespace fusebox::samples;
+using namespace fusebox::models;
 
 // y = training ? x * 3 : x, as Keras wrote a Dropout in 2018.
 struct OldModel {
@@ -29,7 +29,7 @@ struct OldModel {
     Node("Switch", "cond/Switch", {"training", "training"}, {Attr("T", tf::DT_BOOL)});
     Node("Identity", "cond/switch_t", {"cond/Switch:1"}, {Attr("T", tf::DT_BOOL)});
     Node("Identity", "cond/pred_id", {"training"}, {Attr("T", tf::DT_BOOL)});
-    Const("cond/three", samples::Float(3)).add_input("^cond/switch_t");
+    Const("cond/three", models::Float(3)).add_input("^cond/switch_t");
     Node("Switch", "cond/mul/Switch", {"x", "cond/pred_id"}, {Attr("T", tf::DT_FLOAT)});
     Node("Mul", "cond/mul", {"cond/mul/Switch:1", "cond/three"}, {Attr("T", tf::DT_FLOAT)});
     Node("Switch", "cond/Switch_1", {"x", "cond/pred_id"}, {Attr("T", tf::DT_FLOAT)});

@@ -92,7 +92,7 @@ TEST(V1Loops, AreNested) {
   const std::string p = g.Placeholder("p", tf::DT_BOOL, kScalar);
   const auto sum = [&] {
     return g.While(
-        "while", {g.Const(Int(0)), g.Const(samples::Zeros({1}))},
+        "while", {g.Const(Int(0)), g.Const(models::Zeros({1}))},
         [&](const Names& v) { return g.Less(v[0], n); },
         [&](const Names& v) {
           const std::string scaled =
@@ -131,7 +131,7 @@ TEST(V1Loops, ReadAndWriteTensorArrays) {
                    out = g.TensorArray(n, tf::DT_FLOAT, element);
     in.flow = g.Unstack(in, x);
     const Names end = g.While(
-        "while", {g.Const(Int(0)), out.flow, g.Const(samples::Zeros({2}))},
+        "while", {g.Const(Int(0)), out.flow, g.Const(models::Zeros({2}))},
         [&](const Names& v) { return g.Less(v[0], n); },
         [&](const Names& v) {
           const std::string at = backwards ? g.Op("Sub", {g.Const(Int(3)), v[0]}) : v[0];

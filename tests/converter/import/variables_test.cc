@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <set>
 
+#include "models/saved_model/saved_model_builder.h"
 #include "samples/models/models.h"
-#include "samples/models/saved_model_builder.h"
 #include "tests/converter/import/files.h"
 
 namespace fusebox::saved_model {
@@ -18,6 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using namespace fusebox::models;
 using namespace fusebox::samples;
 using fusebox::testing::FreshDir;
 using fusebox::testing::ReadAll;

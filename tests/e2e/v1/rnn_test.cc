@@ -242,7 +242,7 @@ TEST(V1Rnn, AStackOfTwoDirectionsIsFused) {
   axis.set_name("axis");
   axis.set_op("Const");
   (*axis.mutable_attr())["dtype"].set_type(tf::DT_INT32);
-  *(*axis.mutable_attr())["value"].mutable_tensor() = samples::Int(2).ToProto();
+  *(*axis.mutable_attr())["value"].mutable_tensor() = models::Int(2).ToProto();
   tf::NodeDef& both = *graph.add_node();
   both.set_name("both");
   both.set_op("ConcatV2");

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "host/graph/view.h"
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 
 namespace fusebox {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 #include "tests/host/fusion/sites.h"
 #include "tests/host/plugin/folder.h"
 

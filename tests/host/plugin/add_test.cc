@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "host/graph/view.h"
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 #include "tests/host/plugin/linked.h"
 
 namespace fusebox {

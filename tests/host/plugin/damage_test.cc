@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 #include "tests/host/plugin/folder.h"
 #include "tests/testing/refusal.h"
 

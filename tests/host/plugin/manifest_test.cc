@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 #include "tests/host/plugin/folder.h"
 
 namespace fusebox {

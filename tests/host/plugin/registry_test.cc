@@ -7,7 +7,7 @@
 
 #include "host/graph/flex.h"
 #include "host/graph/view.h"
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 #include "tests/host/plugin/folder.h"
 #include "tests/host/plugin/linked.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 #include "tests/host/plugin/folder.h"
 
 namespace fusebox {

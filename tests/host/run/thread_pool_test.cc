@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host/run/thread_pool.h"
+#include "host/threads/thread_pool.h"
 
 #include <gmock/gmock.h>
 #include <pthreadpool.h>

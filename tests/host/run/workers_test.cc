@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host/run/workers.h"
+#include "host/threads/workers.h"
 
 #include <gmock/gmock.h>
 

@@ -53,12 +53,12 @@ TEST(FalseShapes, LoopsOverNothingDoNotStart) {
   EXPECT_EQ(ToString(session->output(0)->type), "i8[0,4]");
 }
 
-// Two billion pixels without channels, as an input and as a constant.
+// 2^27 pixels without channels, as an input and as a constant.
 TEST(FalseShapes, EmptyResultsTakeNoTime) {
   for (const bool constant : {false, true}) {
     auto module = std::make_unique<Module>();
     Function& f = module->Add("main");
-    const Type pixels = run::F32({1, 2, INT32_MAX, 0});
+    const Type pixels = run::F32({1, 2, int64_t{1} << 26, 0});
     const ValueId x = constant ? f.AddConst(pixels, Buffer::Copy({})) : f.AddInput(pixels, "x");
     Attrs attrs;
     attrs.Set("padding", "VALID");
@@ -68,8 +68,43 @@ TEST(FalseShapes, EmptyResultsTakeNoTime) {
     const auto session = SessionOf(std::move(module));
     const Status ran = session->Run();
     ASSERT_TRUE(ran) << ran.error().message;
-    EXPECT_EQ(ToString(session->output(0)->type), "f32[1,2,2147483647,0]");
+    EXPECT_EQ(ToString(session->output(0)->type), "f32[1,2,67108864,0]");
   }
+}
+
+// No row of two billion classes: nothing bounds the time of what a kernel prepares for a class.
+TEST(FalseShapes, HugeDimsOfAnEmptyTensorAreRefused) {
+  auto module = std::make_unique<Module>();
+  Function& f = module->Add("main");
+  const ValueId logits = f.AddInput(run::F32({0, INT32_MAX}), "logits");
+  const ValueId draws = f.AddInput({DType::kI32, Shape(std::vector<int64_t>{})}, "draws");
+  f.outputs = f.AddNode(Op::kMultinomial, {logits, draws}, {Type{DType::kI64, {0, 2}}}).results;
+  const auto model = Opened(std::move(module));
+  const auto session = Session::Create(model, {});
+  ASSERT_FALSE(session);
+  EXPECT_THAT(session.error().message, HasSubstr("is f32[0,2147483647], which cannot be stored"));
+}
+
+TEST(FalseShapes, AnInputOfTooManyBytesIsRefused) {
+  auto module = std::make_unique<Module>();
+  Function& f = module->Add("main");
+  const Type huge{DType::kU8, {1 << 10, 1 << 20, INT32_MAX, 2}};
+  f.outputs = f.AddNode(Op::kNeg, {f.AddInput(huge, "x")}, {huge}).results;
+  const auto session = Session::Create(Opened(std::move(module)), {});
+  ASSERT_FALSE(session);
+  EXPECT_THAT(session.error().message, HasSubstr("is u8[1024,1048576,2147483647,2], which cannot be stored"));
+}
+
+// Planning computes the rank, of one result.
+TEST(FalseShapes, ARankOfTwoResultsIsRefused) {
+  auto module = std::make_unique<Module>();
+  Function& f = module->Add("main");
+  const ValueId x = f.AddInput(run::F32({3, 4}), "x");
+  f.outputs = f.AddNode(Op::kRank, {x}, {Type{DType::kI32, {3, 4}}, Type{DType::kI32, {6}}}).results;
+  const auto session = SessionOf(std::move(module));
+  const Status ran = session->Run();
+  ASSERT_FALSE(ran);
+  EXPECT_THAT(ran.error().message, HasSubstr("RANK"));
 }
 
 // QUANTIZE along the last of three declared dims of a value that has one.

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <string>
 
-#include "host/plugin/plugin.h"
+#include "host/plugin/registry.h"
 #include "host/plugin/seal.h"
 #include "tests/host/plugin/folder.h"
 

@@ -30,25 +30,25 @@ struct Program {
 };
 std::ostream& operator<<(std::ostream& out, const Program& program) { return out << program.name; }
 
-std::string Plus1(V1Graph& g, const std::string& v) { return g.Op("AddV2", {v, g.Const(samples::Int(1))}); }
+std::string Plus1(V1Graph& g, const std::string& v) { return g.Op("AddV2", {v, g.Const(models::Int(1))}); }
 std::string Below(V1Graph& g, const std::string& a, const std::string& b) {
   return g.Op("Less", {a, b}, tf::DT_BOOL);
 }
 std::string Sum(V1Graph& g, const std::string& v) {
-  return g.Op("Sum", {v, g.Const(samples::Ints({0}))}, tf::DT_FLOAT,
-              {samples::Attr("Tidx", tf::DT_INT32), samples::Attr("keep_dims", false)});
+  return g.Op("Sum", {v, g.Const(models::Ints({0}))}, tf::DT_FLOAT,
+              {models::Attr("Tidx", tf::DT_INT32), models::Attr("keep_dims", false)});
 }
 
 // if sum(x) < 0: (-x, 1) else: (x * 2, 0); with a conditional on the first element in the second branch.
 V1Graph Branches() {
   V1Graph g;
   const std::string x = g.Placeholder("x", tf::DT_FLOAT, {3});
-  const auto scaled = [&](float by) { return Names{g.Op("Mul", {x, g.Const(samples::Float(by))})}; };
+  const auto scaled = [&](float by) { return Names{g.Op("Mul", {x, g.Const(models::Float(by))})}; };
   const Names y = g.Cond(
-      "cond", Below(g, Sum(g, x), g.Const(samples::Float(0))), [&] { return Names{g.Op("Neg", {x})}; },
+      "cond", Below(g, Sum(g, x), g.Const(models::Float(0))), [&] { return Names{g.Op("Neg", {x})}; },
       [&] {
         return g.Cond(
-            "cond", Below(g, Sum(g, g.Op("Abs", {x})), g.Const(samples::Float(1))), [&] { return scaled(2); },
+            "cond", Below(g, Sum(g, g.Op("Abs", {x})), g.Const(models::Float(1))), [&] { return scaled(2); },
             [&] { return scaled(3); });
       });
   g.Op("Identity", {y[0]}, tf::DT_INVALID, {}, "y");
@@ -60,17 +60,17 @@ V1Graph Loops() {
   V1Graph g;
   const std::string x = g.Placeholder("x", tf::DT_FLOAT, {3});
   const Names end = g.While(
-      "while", {g.Const(samples::Int(0)), x},
-      [&](const Names& v) { return Below(g, v[0], g.Const(samples::Int(5))); },
+      "while", {g.Const(models::Int(0)), x},
+      [&](const Names& v) { return Below(g, v[0], g.Const(models::Int(5))); },
       [&](const Names& v) {
         const Names inner = g.While(
-            "while", {g.Const(samples::Int(0)), v[1]}, [&](const Names& w) { return Below(g, w[0], v[0]); },
+            "while", {g.Const(models::Int(0)), v[1]}, [&](const Names& w) { return Below(g, w[0], v[0]); },
             [&](const Names& w) {
-              return Names{Plus1(g, w[0]), g.Op("AddV2", {w[1], g.Const(samples::Float(0.25f))})};
+              return Names{Plus1(g, w[0]), g.Op("AddV2", {w[1], g.Const(models::Float(0.25f))})};
             });
         const Names kept = g.Cond(
-            "cond", Below(g, Sum(g, inner[1]), g.Const(samples::Float(1))), [&] { return Names{inner[1]}; },
-            [&] { return Names{g.Op("Mul", {inner[1], g.Const(samples::Float(0.5f))})}; });
+            "cond", Below(g, Sum(g, inner[1]), g.Const(models::Float(1))), [&] { return Names{inner[1]}; },
+            [&] { return Names{g.Op("Mul", {inner[1], g.Const(models::Float(0.5f))})}; });
         return Names{Plus1(g, v[0]), kept[0]};
       });
   g.Op("Identity", {end[1]}, tf::DT_INVALID, {}, "y");

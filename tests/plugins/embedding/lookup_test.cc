@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "host/run/run.h"
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
-using namespace fusebox::samples;
+using namespace fusebox::models;
 
 const std::shared_ptr<Registry>& Embedding() {
   static const auto registry = *Plugins({"fusebox.embedding"});
@@ -33,7 +33,7 @@ struct Case {
 
 // ids -> rows of a table, through a function that gathers them and carries the name.
 std::string WriteModel(const Case& c) {
-  samples::Random random(5);
+  models::Random random(5);
   SavedModelBuilder model;
   VariableRef table;
   if (!c.table_is_input) {

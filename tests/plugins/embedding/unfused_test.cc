@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "samples/models/op_table.h"
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/op_table.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
@@ -14,7 +14,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Pair;
-using namespace fusebox::samples;
+using namespace fusebox::models;
 
 enum class Loop { kFor, kWhile };
 
@@ -76,7 +76,7 @@ std::vector<Ref> WhileLoop(SavedModelBuilder& model, FunctionBuilder& f, const s
 }
 
 std::string WriteModel(const Case& c) {
-  samples::Random random(5);
+  models::Random random(5);
   SavedModelBuilder model;
   DefineOp("For(start: int32, limit: int32, delta: int32, input: [T]) -> (output: [T])");
   DefineOp("Empty(shape: int32) -> (output: dtype) !");

@@ -10,7 +10,7 @@
 #include "host/fusion/fusion.h"
 #include "host/graph/npy.h"
 #include "host/tflite/tflite.h"
-#include "samples/models/saved_model_builder.h"
+#include "models/saved_model/saved_model_builder.h"
 #include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
@@ -116,18 +116,18 @@ struct CustomNet {
 
 // A SavedModel whose function acme.dense is x W + b.
 std::string WriteDense() {
-  samples::SavedModelBuilder model;
-  samples::Random random(1);
+  models::SavedModelBuilder model;
+  models::Random random(1);
   const auto w = model.AddVariable("w", random.Uniform({kInputs, kUnits}, -1, 1), "w");
   const auto b = model.AddVariable("b", random.Uniform({kUnits}, -1, 1), "b");
-  samples::FunctionBuilder& dense = model.AddFunction("__inference_dense");
-  dense.SetAttr(samples::Attr("_implements", "acme.dense"));
+  models::FunctionBuilder& dense = model.AddFunction("__inference_dense");
+  dense.SetAttr(models::Attr("_implements", "acme.dense"));
   const Shape y{1, kUnits};
   const auto x = dense.Arg("x", tf::DT_FLOAT, {1, kInputs});
   const auto weights = dense.Arg("w", tf::DT_FLOAT, {kInputs, kUnits});
   const auto bias = dense.Arg("b", tf::DT_FLOAT, {kUnits});
   dense.Return({dense.Op("BiasAdd", {dense.Op("MatMul", {x, weights}, y), bias}, y)});
-  samples::FunctionBuilder& f = model.AddFunction("__inference_call");
+  models::FunctionBuilder& f = model.AddFunction("__inference_call");
   f.Return(f.Call(dense, {f.Arg("x", tf::DT_FLOAT, {1, kInputs}), f.Read(w), f.Read(b)}));
   model.AddSignature("serving_default", f, {"x"}, {"y"});
   const std::string dir = TestDir() + "/dense";

@@ -125,10 +125,10 @@ TEST(FixedFunctions, NormalizeAlikeInEveryCode) {
                           .coefficients = coefficients.data(),
                           .bias = bias.data(),
                           .mean = ties ? 7168 : static_cast<int32_t>(n * 371) - 12000,
-                          .deviation = common::FixedPoint(ties         ? 1.0
+                          .deviation = math::FixedPoint(ties         ? 1.0
                                                           : n % 2 == 0 ? 1e-5 * static_cast<double>(n)
                                                                        : 0.9),
-                          .by = common::FixedPoint(ties         ? 1.0
+                          .by = math::FixedPoint(ties         ? 1.0
                                                    : n % 3 == 0 ? 3e-4
                                                                 : 3.5),
                           .values = values.data()};
@@ -137,8 +137,8 @@ TEST(FixedFunctions, NormalizeAlikeInEveryCode) {
       for (size_t i = 0; i < n; ++i) {
         const int64_t normal = task.deviation.Times(1024 * before[i] - task.mean);
         const int64_t sized = normal * coefficients[i] + bias[i];
-        const auto narrow = common::Saturate<int32_t>((sized > 0 ? sized + 512 : sized - 512) / 1024);
-        ASSERT_EQ(values[i], common::Saturate<int16_t>(task.by.Times(narrow))) << i << " of " << n;
+        const auto narrow = math::Saturate<int32_t>((sized > 0 ? sized + 512 : sized - 512) / 1024);
+        ASSERT_EQ(values[i], math::Saturate<int16_t>(task.by.Times(narrow))) << i << " of " << n;
       }
       EXPECT_EQ(values[n], 77);
     }

@@ -5,13 +5,13 @@
 #include <array>
 #include <cmath>
 
-#include "plugins/common/fixed_point.h"
+#include "plugins/math/simd/fixed_point.h"
 
 namespace fusebox::testing {
 namespace {
 
-using common::Saturate;
-using common::ShiftRounded;
+using math::Saturate;
+using math::ShiftRounded;
 
 // Numbers below are raw 16-bit values; comments state their fractional bits. 1 with 15 fractional bits is
 // 32767.

@@ -24,12 +24,12 @@ TEST(HybridProduct, IsExactInEveryCode) {
         weights[i] = static_cast<int8_t>(i % 7 == 0 ? -128 : i * 37);
       for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int8_t>(i % 5 == 0 ? -128 : i * 91 + 3);
       for (size_t output = 0; output < outputs; ++output)
-        common::PackByteRow(layout, output, weights.data() + output * columns, packed.data());
+        math::PackByteRow(layout, output, weights.data() + output * columns, packed.data());
       for (const bool is_unsigned : {false, true}) {
         std::vector<int32_t> sums(count * layout.padded()), start(layout.padded()), of_row(count);
         for (size_t i = 0; i < outputs; ++i)
           start[i] = static_cast<int32_t>(i) - code->signs.Offset(is_unsigned) *
-                                                   common::SumOfBytes(weights.data() + i * columns, columns);
+                                                   math::SumOfBytes(weights.data() + i * columns, columns);
         for (size_t i = 0; i < count; ++i) of_row[i] = static_cast<int32_t>(3 * i) - 5;
         const ByteTask task{.rows = rows.data(),
                             .count = count,

@@ -29,5 +29,18 @@ TEST(FalseShapes, ADelegateIsToldTheRankThatTheKernelFinds) {
   EXPECT_EQ(ToString(ran.outputs[0].type), "f32[2,2]");
 }
 
+// XNNPACK would keep two billion addresses a pixel.
+TEST(FalseShapes, AWindowLargerThanTheImageRunsOnKernels) {
+  Net net;
+  const ValueId x = net.Input(DType::kF32, {1, 1, 3, 1});
+  Attrs attrs = Options("filter_height", 1, "filter_width", INT32_MAX);
+  attrs.Set("padding", "SAME");
+  attrs.Set("stride_h", 1);
+  attrs.Set("stride_w", 1);
+  const ValueId y = net.Add(Op::kMaxPool2D, {x}, DType::kF32, {1, 1, 3, 1}, attrs);
+  const Ran ran = RunNet(net.Take({net.Add(Op::kAdd, {y, y}, DType::kF32, {1, 1, 3, 1})}));
+  EXPECT_EQ(ran.error, "");
+}
+
 }  // namespace
 }  // namespace fusebox::xnnpack_test

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// ThreadPool: threads that several sessions share, also those that run at the same time. Any thread.
+//
+// Kernels and libraries such as XNNPACK have separate threads, which start with the first loop and end
+// with the last session. Once threads of libraries have started, kernels use them as well. A session does not
+// wait for the threads of kernels: while another one uses them, its loops run on the calling thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "host/base/status.h"
+#include "host/threads/library_threads.h"
+#include "host/threads/workers.h"
+
+namespace fusebox {
+
+class ThreadPool {
+ public:
+  // `threads`: maximum of one loop, including the calling thread; 0, or more than there are: one per core of
+  // the process. Error: below 0, or above 1024.
+  static Result<std::shared_ptr<ThreadPool>> Create(int threads);
+  ThreadPool(const ThreadPool&) = delete;
+  int threads() const { return static_cast<int>(count_); }
+  // For kernels: as Workers::Run; `chunks` above 0.
+  void Run(uint32_t chunks, Workers::Chunk run, void* context);
+  ::pthreadpool* pool();  // for libraries; null with one thread
+
+ private:
+  explicit ThreadPool(uint32_t count);
+  const uint32_t count_;
+  Workers workers_;
+  LibraryThreads library_;
+};
+
+}  // namespace fusebox

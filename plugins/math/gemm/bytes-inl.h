@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of 8-bit rows with packed weights (byte_product.h). Compiled once per target; a file that includes
+// this defines HWY_WANT_AVX3_DL before simd_targets.h.
+#if defined(FUSEBOX_MATH_BYTE_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FUSEBOX_MATH_BYTE_PRODUCT_INL_H_
+#undef FUSEBOX_MATH_BYTE_PRODUCT_INL_H_
+#else
+#define FUSEBOX_MATH_BYTE_PRODUCT_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "plugins/math/gemm/bytes.h"
+
+#if HWY_ARCH_ARM_A64
+#include "plugins/math/gemm/bytes_dot_arm-inl.h"
+#endif
+#undef FUSEBOX_BYTE_MATRIX
+#if HWY_TARGET == HWY_NEON && HWY_HAVE_RUNTIME_DISPATCH
+#include "plugins/math/gemm/bytes_matrix_arm-inl.h"
+#define FUSEBOX_BYTE_MATRIX 1
+#else
+#define FUSEBOX_BYTE_MATRIX 0
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace fusebox::math::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using ByteSumTag = hn::CappedTag<int32_t, 16>;
+using ByteSum = hn::Vec<ByteSumTag>;
+constexpr ByteSumTag byte_sums{};
+constexpr size_t kByteLanes = HWY_MAX_LANES_D(ByteSumTag);
+
+// Adds to each lane the products of four adjacent bytes: ByteDot::Add(sum, row, weights), where row and
+// weights are made of the four bytes of each lane by ByteDot::Row and ByteDot::Weights.
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
+struct ByteDot {
+  static constexpr bool kUnsignedRows = true;
+  static constexpr int kRows = 6;         // that share each load of weights: as many as there are registers
+  static constexpr int kChains = 8;       // independent sums that hide the latency
+  static constexpr bool kByLane = false;  // has AddLane, for rows of sixteen bytes
+  static constexpr hn::Repartition<uint8_t, ByteSumTag> du{};
+  static constexpr hn::Repartition<int8_t, ByteSumTag> di{};
+  using RowBytes = hn::Vec<decltype(du)>;
+  using WeightBytes = hn::Vec<decltype(di)>;
+  static HWY_INLINE RowBytes Row(ByteSum bytes) { return hn::BitCast(du, bytes); }
+  static HWY_INLINE WeightBytes Weights(ByteSum bytes) { return hn::BitCast(di, bytes); }
+  static HWY_INLINE ByteSum Add(ByteSum sum, RowBytes row, WeightBytes weights) {
+    return hn::SumOfMulQuadAccumulate(byte_sums, row, weights, sum);
+  }
+};
+#elif !HWY_ARCH_ARM_A64
+// The even and the odd bytes, widened: products of 16-bit pairs.
+struct ByteDot {
+  static constexpr bool kUnsignedRows = true;
+  static constexpr int kRows = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
+  static constexpr int kChains = 4;
+  static constexpr bool kByLane = false;
+  static constexpr hn::Repartition<int16_t, ByteSumTag> dw{};
+  static constexpr hn::RebindToUnsigned<decltype(dw)> du{};
+  struct Pairs {
+    hn::Vec<decltype(dw)> even, odd;
+  };
+  using RowBytes = Pairs;
+  using WeightBytes = Pairs;
+  static HWY_INLINE Pairs Row(ByteSum bytes) {
+    const auto words = hn::BitCast(du, bytes);
+    return {hn::BitCast(dw, hn::And(words, hn::Set(du, 0xFF))), hn::BitCast(dw, hn::ShiftRight<8>(words))};
+  }
+  static HWY_INLINE Pairs Weights(ByteSum bytes) {
+    const auto words = hn::BitCast(dw, bytes);
+    return {hn::ShiftRight<8>(hn::ShiftLeft<8>(words)), hn::ShiftRight<8>(words)};
+  }
+  static HWY_INLINE ByteSum Add(ByteSum sum, const Pairs& row, const Pairs& weights) {
+    const auto even = hn::WidenMulPairwiseAdd(byte_sums, row.even, weights.even),
+               odd = hn::WidenMulPairwiseAdd(byte_sums, row.odd, weights.odd);
+    return hn::Add(sum, hn::Add(even, odd));
+  }
+};
+#endif
+
+// Up to four bytes in every lane; those beyond `count` are zeros.
+template <bool kAllFour>
+HWY_INLINE ByteSum FourBytes(const uint8_t* from, size_t count, ByteSum flip) {
+  int32_t four = 0;
+  std::memcpy(&four, from, kAllFour ? 4 : count);
+  return hn::Xor(hn::Set(byte_sums, four), flip);
+}
+
+HWY_INLINE ByteSum FlipOf(const ByteTask& task) {
+  return hn::Set(byte_sums, task.flipped ? static_cast<int32_t>(0x80808080) : 0);
+}
+
+template <int kRows, int kPanels>
+using ByteSums = ByteSum[kRows][kPanels];
+
+// Adds the products of up to four columns.
+template <int kRows, int kPanels, bool kAllFour = true>
+HWY_INLINE void AddFourColumns(const uint8_t* const (&rows)[kRows], size_t k, size_t count, ByteSum flip,
+                               const int8_t* HWY_RESTRICT weights, ByteSums<kRows, kPanels>& sums) {
+  constexpr hn::Repartition<int8_t, ByteSumTag> bytes{};
+  ByteDot::RowBytes x[kRows];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) x[r] = ByteDot::Row(FourBytes<kAllFour>(rows[r] + k, count, flip));
+#pragma GCC unroll 4
+  for (int p = 0; p < kPanels; ++p) {
+    const auto w = ByteDot::Weights(hn::BitCast(byte_sums, hn::LoadU(bytes, weights + p * 4 * kByteLanes)));
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) sums[r][p] = ByteDot::Add(sums[r][p], x[r], w);
+  }
+}
+
+// Adds the products of columns 4 * kLane to 4 * kLane + 3 of sixteen, which `x` has.
+template <int kLane, int kRows, int kPanels, class Dot = ByteDot>
+HWY_INLINE void AddLaneOfColumns(const ByteDot::RowBytes (&x)[kRows], const int8_t* HWY_RESTRICT& weights,
+                                 ByteSums<kRows, kPanels>& sums) {
+  ByteDot::WeightBytes w[kPanels];
+  LoadNext(weights, w);
+#pragma GCC unroll 4
+  for (int p = 0; p < kPanels; ++p) {
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) sums[r][p] = Dot::template AddLane<kLane>(sums[r][p], x[r], w[p]);
+  }
+}
+
+// Adds the products of columns from k on, sixteen at a time, with one load for each row. Every other four
+// columns are added to `others`, which may be `sums`. Returns the column after them.
+template <int kRows, int kPanels>
+HWY_INLINE size_t AddSixteens(const uint8_t* const (&rows)[kRows], size_t columns, ByteSum flip,
+                              const int8_t* HWY_RESTRICT weights, ByteSums<kRows, kPanels>& sums,
+                              ByteSums<kRows, kPanels>& others) {
+  constexpr hn::Repartition<uint8_t, ByteSumTag> bytes{};
+  const uint8_t* at[kRows];
+  std::copy_n(rows, kRows, at);
+  for (size_t i = columns / 16; i > 0; --i) {
+    ByteDot::RowBytes x[kRows];
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r, at[r - 1] += 16)
+      x[r] = ByteDot::Row(hn::Xor(hn::BitCast(byte_sums, hn::LoadU(bytes, at[r])), flip));
+    AddLaneOfColumns<0, kRows, kPanels>(x, weights, sums);
+    AddLaneOfColumns<1, kRows, kPanels>(x, weights, others);
+    AddLaneOfColumns<2, kRows, kPanels>(x, weights, sums);
+    AddLaneOfColumns<3, kRows, kPanels>(x, weights, others);
+  }
+  return columns / 16 * 16;
+}
+
+// Adds the products of some rows with a group of panels, which starts at `weights`.
+template <int kRows, int kPanels>
+HWY_INLINE void AddByteProducts(const uint8_t* const (&rows)[kRows], size_t columns, ByteSum flip,
+                                const int8_t* HWY_RESTRICT weights, ByteSums<kRows, kPanels>& sums) {
+  constexpr size_t kWidth = kPanels * kByteLanes;  // bytes of a column
+  size_t k = 0;
+  if constexpr (kRows * kPanels < ByteDot::kChains) {
+    ByteSums<kRows, kPanels> others;
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+      for (int p = 0; p < kPanels; ++p) others[r][p] = hn::Zero(byte_sums);
+    }
+    if constexpr (ByteDot::kByLane)
+      k = AddSixteens<kRows, kPanels>(rows, columns, flip, weights, sums, others);
+    for (; k + 8 <= columns; k += 8) {
+      AddFourColumns<kRows, kPanels>(rows, k, 4, flip, weights + k * kWidth, sums);
+      AddFourColumns<kRows, kPanels>(rows, k + 4, 4, flip, weights + (k + 4) * kWidth, others);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+      for (int p = 0; p < kPanels; ++p) sums[r][p] = hn::Add(sums[r][p], others[r][p]);
+    }
+  } else if constexpr (ByteDot::kByLane) {
+    k = AddSixteens<kRows, kPanels>(rows, columns, flip, weights, sums, sums);
+  }
+  for (; k + 4 <= columns; k += 4)
+    AddFourColumns<kRows, kPanels>(rows, k, 4, flip, weights + k * kWidth, sums);
+  if (k < columns)
+    AddFourColumns<kRows, kPanels, false>(rows, k, columns - k, flip, weights + k * kWidth, sums);
+}
+
+// One row reads all weights once, from memory if there are many: what the CPU prefetches by itself is not
+// enough. This many bytes are on their way.
+constexpr size_t kByteAhead = 8192;
+
+// The same for a group of panels of 4-bit weights. One row has two sums for each output, to hide the latency.
+template <int kRows>
+HWY_INLINE void AddHalvesProducts(const uint8_t* const (&rows)[kRows], size_t columns, ByteSum flip,
+                                  const int8_t* HWY_RESTRICT weights, ByteSums<kRows, kBytePanels>& sums) {
+  constexpr hn::Repartition<uint8_t, ByteSumTag> bytes{};
+  constexpr hn::Repartition<uint16_t, ByteSumTag> words{};
+  const auto lower = hn::Set(bytes, 0x0F);
+  ByteSums<1, kBytePanels> others;
+#pragma GCC unroll 4
+  for (ByteSum& other : others[0]) other = hn::Zero(byte_sums);
+  const auto add = [&]<bool kAllEight>(size_t k) HWY_ATTR {
+    const size_t left = columns - k;
+#pragma GCC unroll 4
+    for (size_t p = 0; p < kBytePanels; ++p) __builtin_prefetch(weights + kByteAhead + p * 4 * kByteLanes);
+    ByteDot::RowBytes x[kRows], y[kRows];
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      x[r] = ByteDot::Row(FourBytes<kAllEight>(rows[r] + k, std::min<size_t>(4, left), flip));
+      y[r] = ByteDot::Row(FourBytes<kAllEight>(rows[r] + k + 4, left - std::min<size_t>(4, left), flip));
+    }
+#pragma GCC unroll 4
+    for (size_t p = 0; p < kBytePanels; ++p) {
+      const auto both = hn::LoadU(bytes, reinterpret_cast<const uint8_t*>(weights) + p * 4 * kByteLanes);
+      const auto upper = hn::BitCast(bytes, hn::ShiftRight<4>(hn::BitCast(words, both)));
+      const auto v = ByteDot::Weights(hn::BitCast(byte_sums, hn::And(both, lower))),
+                 w = ByteDot::Weights(hn::BitCast(byte_sums, hn::And(upper, lower)));
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) {
+        ByteSum& other = kRows == 1 ? others[0][p] : sums[r][p];
+        sums[r][p] = ByteDot::Add(sums[r][p], x[r], v);
+        other = ByteDot::Add(other, y[r], w);
+      }
+    }
+    weights += 4 * kBytePanels * kByteLanes;
+  };
+  size_t k = 0;
+  for (; k + 8 <= columns; k += 8) add.template operator()<true>(k);
+  if (k < columns) add.template operator()<false>(k);
+#pragma GCC unroll 4
+  for (size_t p = 0; p < kBytePanels; ++p) sums[0][p] = hn::Add(sums[0][p], others[0][p]);
+}
+
+// What the sums of a row and some panels, from an output on, start with.
+template <int kPanels>
+HWY_INLINE void ByteStart(const ByteTask& task, size_t row, size_t output, ByteSum (&sums)[kPanels]) {
+#pragma GCC unroll 4
+  for (ByteSum& sum : sums) sum = hn::Zero(byte_sums);
+  if (task.start) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) sums[p] = hn::LoadU(byte_sums, task.start + output + p * kByteLanes);
+  }
+#pragma GCC unroll 2
+  for (const ByteTerm& term : task.terms) {
+    if (!term.of_row) continue;
+    const ByteSum by = hn::Set(byte_sums, term.of_row[row]);
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) {
+      const ByteSum addend = hn::LoadU(byte_sums, term.of_output + output + p * kByteLanes);
+      sums[p] = hn::Add(sums[p], hn::Mul(addend, by));
+    }
+  }
+}
+
+HWY_INLINE const int8_t* GroupOf(const ByteTask& task, size_t group) {
+  return task.weights + group * task.layout.group_bytes();
+}
+
+// The sums go through memory, so that the loop over columns has nothing but them in registers, and the code
+// of `finish` is there once.
+template <int kRows, int kPanels, bool kHalves = false, class Finish>
+HWY_INLINE void ByteTile(const ByteTask& task, size_t row, size_t group, const Finish& finish) {
+  const uint8_t* rows[kRows];
+  ByteSums<kRows, kPanels> sums;
+  const size_t first = group * kBytePanels * kByteLanes;
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+    rows[r] = static_cast<const uint8_t*>(task.rows) + (row + r) * task.stride;
+    ByteStart(task, row + r, first, sums[r]);
+  }
+  if constexpr (kHalves)
+    AddHalvesProducts<kRows>(rows, task.layout.columns, FlipOf(task), GroupOf(task, group), sums);
+  else AddByteProducts<kRows, kPanels>(rows, task.layout.columns, FlipOf(task), GroupOf(task, group), sums);
+  HWY_ALIGN int32_t stored[kRows * kPanels * kByteLanes];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p)
+      hn::Store(sums[r][p], byte_sums, stored + (r * kPanels + p) * kByteLanes);
+  }
+#pragma GCC unroll 1
+  for (int r = 0; r < kRows; ++r)
+    finish(row + r, first, kPanels * kByteLanes, stored + r * kPanels * kByteLanes);
+}
+
+#if FUSEBOX_BYTE_MATRIX
+// Sums of one to four rows from `row` on with a group of panels, of weights in units of eight columns.
+template <int kPanels>
+HWY_INLINE void StoreUnitSums(const ByteTask& task, size_t row, size_t count, size_t group, int32_t* stored) {
+  const uint8_t* rows[kMatrixRows];
+  const auto start = [&](size_t r) HWY_ATTR {  // the last row takes the place of absent ones
+    const size_t at = row + std::min(r, count - 1);
+    rows[r] = static_cast<const uint8_t*>(task.rows) + at * task.stride;
+    ByteSum sums[kPanels];
+    ByteStart(task, at, group * kBytePanels * kByteLanes, sums);
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) hn::Store(sums[p], byte_sums, stored + (r * kPanels + p) * kByteLanes);
+  };
+  start(0);
+  for (size_t r = 1; r < kMatrixRows && count > 1; ++r) start(r);
+  AddUnits<kPanels>(rows, count, task.layout.columns, task.flipped, GroupOf(task, group), stored);
+}
+
+template <int kPanels, class Finish>
+HWY_INLINE void UnitRows(const ByteTask& task, size_t group, const Finish& finish) {
+  constexpr size_t kWidth = kPanels * kByteLanes;
+  HWY_ALIGN int32_t stored[kMatrixRows * kWidth];
+  for (size_t row = 0; row < task.count; row += kMatrixRows) {
+    const size_t count = std::min<size_t>(kMatrixRows, task.count - row);
+    StoreUnitSums<kPanels>(task, row, count, group, stored);
+#pragma GCC unroll 1
+    for (size_t r = 0; r < count; ++r)
+      finish(row + r, group * kBytePanels * kByteLanes, kWidth, stored + r * kWidth);
+  }
+}
+#endif
+
+template <int kPanels, class Finish>
+HWY_INLINE void ByteRows(const ByteTask& task, size_t group, const Finish& finish) {
+#if FUSEBOX_BYTE_MATRIX
+  if (task.layout.unit == 8) return UnitRows<kPanels>(task, group, finish);
+#endif
+  constexpr int kRows = ByteDot::kRows;
+  size_t row = 0;
+  for (; row + kRows <= task.count; row += kRows) ByteTile<kRows, kPanels>(task, row, group, finish);
+  for (; row < task.count; ++row) ByteTile<1, kPanels>(task, row, group, finish);
+}
+
+// Calls finish(row, first output, outputs, sums) for every row and group of the groups [begin, end).
+template <class Finish>
+HWY_INLINE void MultiplyBytes(const ByteTask& task, size_t begin, size_t end, const Finish& finish) {
+  for (size_t group = begin; group < end; ++group) {
+    switch (std::min(kBytePanels, task.layout.panels() - group * kBytePanels)) {
+      case 1: ByteRows<1>(task, group, finish); break;
+      case 2: ByteRows<2>(task, group, finish); break;
+      case 3: ByteRows<3>(task, group, finish); break;
+      default: ByteRows<4>(task, group, finish); break;
+    }
+  }
+}
+
+// The same for 4-bit weights.
+template <class Finish>
+HWY_INLINE void MultiplyHalves(const ByteTask& task, size_t begin, size_t end, const Finish& finish) {
+  constexpr int kRows = ByteDot::kRows * 2 / 3;
+  for (size_t group = begin; group < end; ++group) {
+    size_t row = 0;
+    for (; row + kRows <= task.count; row += kRows)
+      ByteTile<kRows, kBytePanels, true>(task, row, group, finish);
+    for (; row < task.count; ++row) ByteTile<1, kBytePanels, true>(task, row, group, finish);
+  }
+}
+
+}  // namespace fusebox::math::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
