@@ -17,7 +17,7 @@ using namespace fusebox::models;
 using Build = std::function<Ref(SavedModelBuilder&, FunctionBuilder&, const Ref&)>;
 
 // y = f(x) with x [2,6]; `build` makes the body, `damage` changes what is written.
-CommandResult ConvertOne(const Build& build, const Damage& damage = {}) {
+CommandResult ConvertBody(const Build& build, const Damage& damage = {}) {
   SavedModelBuilder model;
   FunctionBuilder& f = model.AddFunction("body");
   f.Return({build(model, f, f.Arg("x", tf::DT_FLOAT, {2, 6}))});
@@ -25,7 +25,7 @@ CommandResult ConvertOne(const Build& build, const Damage& damage = {}) {
   return ConvertDamaged(model, damage);
 }
 
-Ref Negated(SavedModelBuilder&, FunctionBuilder& f, const Ref& x) { return f.Op("Neg", {x}, {2, 6}); }
+Ref NegatedMatrix(SavedModelBuilder&, FunctionBuilder& f, const Ref& x) { return f.Op("Neg", {x}, {2, 6}); }
 
 // One step that adds x to itself while a flag says so.
 Ref Looped(SavedModelBuilder& model, FunctionBuilder& f, const Ref& x) {
@@ -39,19 +39,20 @@ Ref Looped(SavedModelBuilder& model, FunctionBuilder& f, const Ref& x) {
 }
 
 TEST(Nonsense, LoopsWhoseFunctionsTakeOtherVariablesAreRefused) {
-  EXPECT_EQ(ConvertOne(Looped).status, 0);
+  EXPECT_EQ(ConvertBody(Looped).status, 0);
   for (const char* function : {"while_cond", "while_body"}) {
-    ExpectRefused(ConvertOne(Looped,
-                             [&](tf::SavedModel& m) {
-                               FunctionIn(m, function).mutable_signature()->mutable_input_arg()->RemoveLast();
-                             }),
-                  "while", "");
+    ExpectRefused(
+        ConvertBody(Looped,
+                    [&](tf::SavedModel& m) {
+                      FunctionIn(m, function).mutable_signature()->mutable_input_arg()->RemoveLast();
+                    }),
+        "while", "");
   }
-  ExpectRefused(ConvertOne(Looped,
-                           [](tf::SavedModel& m) {
-                             auto& f = FunctionIn(m, "while_body");
-                             f.mutable_signature()->mutable_output_arg()->RemoveLast();
-                           }),
+  ExpectRefused(ConvertBody(Looped,
+                            [](tf::SavedModel& m) {
+                              auto& f = FunctionIn(m, "while_body");
+                              f.mutable_signature()->mutable_output_arg()->RemoveLast();
+                            }),
                 "while", "");
 }
 
@@ -65,7 +66,7 @@ TEST(Nonsense, LoopsThatContainThemselvesAreRefused) {
     *body.add_node_def() = inner;
     (*body.mutable_ret())[body.signature().output_arg(1).name()] = "again:output:1";
   };
-  ExpectRefused(ConvertOne(Looped, circle), "while_body", "recursive");
+  ExpectRefused(ConvertBody(Looped, circle), "while_body", "recursive");
 }
 
 TEST(Nonsense, NodesThatFeedThemselvesAreRefused) {
@@ -73,7 +74,7 @@ TEST(Nonsense, NodesThatFeedThemselvesAreRefused) {
     tf::NodeDef& neg = NodeIn(FunctionIn(m, "body"), "Neg");
     neg.set_input(0, neg.name() + ":y:0");
   };
-  ExpectRefused(ConvertOne(Negated, circle), "body", "cycle");
+  ExpectRefused(ConvertBody(NegatedMatrix, circle), "body", "cycle");
 }
 
 TEST(Nonsense, FunctionsAndNodesThatAreNotThereAreNamed) {
@@ -81,11 +82,11 @@ TEST(Nonsense, FunctionsAndNodesThatAreNotThereAreNamed) {
     (*NodeIn(FunctionIn(m, "body"), "StatelessWhile").mutable_attr())["body"].mutable_func()->set_name(
         "gone");
   };
-  ExpectRefused(ConvertOne(Looped, no_function), "function body", "\"gone\" is not in the library");
+  ExpectRefused(ConvertBody(Looped, no_function), "function body", "\"gone\" is not in the library");
   const auto no_node = [](tf::SavedModel& m) {
     NodeIn(FunctionIn(m, "body"), "Neg").set_input(0, "gone:y:0");
   };
-  ExpectRefused(ConvertOne(Negated, no_node), "function body", "refers to gone");
+  ExpectRefused(ConvertBody(NegatedMatrix, no_node), "function body", "refers to gone");
 }
 
 TEST(Nonsense, InputsOfTypesThatAreNoTensorsAreRefused) {
@@ -100,7 +101,7 @@ TEST(Nonsense, InputsOfTypesThatAreNoTensorsAreRefused) {
         if (f.signature().input_arg_size() > 0 && f.signature().input_arg(0).name() == "x")
           f.mutable_signature()->mutable_input_arg(0)->set_type(dtype);
     };
-    ExpectRefused(ConvertOne(Negated, other), "signature serving_default: input x", name);
+    ExpectRefused(ConvertBody(NegatedMatrix, other), "signature serving_default: input x", name);
   }
 }
 
@@ -108,7 +109,7 @@ TEST(Nonsense, PlaceholdersThatNobodyFeedsAreNamed) {
   const auto unfed = [](tf::SavedModel& m) {
     (*m.mutable_meta_graphs(0)->mutable_signature_def())["serving_default"].mutable_inputs()->clear();
   };
-  ExpectRefused(ConvertOne(Negated, unfed), "serving_default", "Placeholder");
+  ExpectRefused(ConvertBody(NegatedMatrix, unfed), "serving_default", "Placeholder");
 }
 
 struct BadOp {
@@ -168,7 +169,9 @@ const BadOp kBadOps[] = {
 
 class BadOps : public ::testing::TestWithParam<BadOp> {};
 
-TEST_P(BadOps, AreRefusedWithTheirPlace) { ExpectRefused(ConvertOne(GetParam().build), GetParam().name, ""); }
+TEST_P(BadOps, AreRefusedWithTheirPlace) {
+  ExpectRefused(ConvertBody(GetParam().build), GetParam().name, "");
+}
 
 INSTANTIATE_TEST_SUITE_P(All, BadOps, ::testing::ValuesIn(kBadOps), [](const auto& info) {
   return info.param.name + std::string("_") + std::to_string(info.index);

@@ -92,7 +92,7 @@ TensorValue Counting(const Shape& shape) {
   return models::Floats(shape, values);
 }
 
-converter::Options Options() {
+converter::Options V1Options() {
   converter::Options options;
   options.registry = *Plugins({});
   options.batch = 1;
@@ -122,7 +122,7 @@ TEST(TensorFlow1, VariablesComeFromTheirShards) {
   model.Add("Mul", "scaled", {"product", "c/read"});
   model.Sign("serving_default", "sum:0");
   model.Sign("scaled", "scaled:0");
-  const auto written = Convert(model.Write(), Options(), "out");
+  const auto written = Convert(model.Write(), V1Options(), "out");
   ASSERT_OK(written);
   EXPECT_THAT(written->report.refused, IsEmpty());
   EXPECT_THAT(Answer(written->path, "serving_default"), ElementsAre(86420.5f, 97531.25f));
@@ -149,12 +149,12 @@ TEST(TensorFlow1, CudnnLayersStandInTheMainGraph) {
     model.Sign("serving_default", "last:0");
     return model.Write();
   };
-  const auto written = Convert(write("unidirectional"), Options(), "out");
+  const auto written = Convert(write("unidirectional"), V1Options(), "out");
   ASSERT_OK(written);
   const float want = std::tanh(0.75F);
   EXPECT_THAT(Answer(written->path),
               ElementsAre(::testing::FloatNear(want, 1e-6F), ::testing::FloatNear(want, 1e-6F)));
-  const auto both = Convert(write("bidirectional"), Options(), "both");
+  const auto both = Convert(write("bidirectional"), V1Options(), "both");
   ASSERT_FALSE(both);
   EXPECT_THAT(both.error().message, HasSubstr("supported only with constant parameters"));
 }
@@ -176,7 +176,7 @@ TEST(TensorFlow1, PartitionedVariablesArePartsOfOneTensor) {
   model.Add("MatMul", "again", {"product", "v"});
   model.Sign("first", "product:0");
   model.Sign("second", "again:0");
-  const auto written = Convert(model.Write(), Options(), "out");
+  const auto written = Convert(model.Write(), V1Options(), "out");
   ASSERT_OK(written);
   EXPECT_THAT(Answer(written->path, "first"), ElementsAre(172840, 183951, 195062, 206173));
   EXPECT_THAT(Answer(written->path, "second"), ElementsAre(3577782, 4335808, 5093834));
@@ -196,7 +196,7 @@ TEST(TensorFlow1, APartThatIsNotInItsTensorIsRefused) {
     model.AddVariable("w", {3, 4}, "w", slice);
     model.checkpoint.Add("w", Counting({5, 4}));
     model.Sign("serving_default", "w/read:0");
-    const auto written = Convert(model.Write(), Options(), "out");
+    const auto written = Convert(model.Write(), V1Options(), "out");
     ASSERT_FALSE(written) << slice;
     EXPECT_THAT(written.error().message, AllOf(HasSubstr("variable 'w'"), HasSubstr(why)));
   }
@@ -209,7 +209,7 @@ TEST(TensorFlow1, AFrozenGraphNeedsNoVariables) {
   model.Sign("serving_default", "y:0");
   const std::string dir = model.Write();
   ASSERT_FALSE(std::filesystem::exists(dir + "/variables"));
-  const auto written = Convert(dir, Options(), "out");
+  const auto written = Convert(dir, V1Options(), "out");
   ASSERT_OK(written);
   EXPECT_THAT(Answer(written->path), ElementsAre(86420, 97531));
 }
@@ -227,7 +227,7 @@ TEST(TensorFlow1, ItsBranchesOnWhatIsComputedAreChosenInTheFile) {
     model.Add("Relu", "yes", {"switch:1"});
     model.Add("Merge", "merge", {"no", "yes"}, {Attr("N", 2)});
     model.Sign("serving_default", "merge:0");
-    const auto written = Convert(model.Write(), Options(), "out");
+    const auto written = Convert(model.Write(), V1Options(), "out");
     ASSERT_OK(written);
     const float sign = limit < 10 ? -1.0f : 1.0f;
     EXPECT_THAT(Answer(written->path), ElementsAre(sign, 10 * sign, 100 * sign, 1000 * sign, 10000 * sign));
@@ -249,7 +249,7 @@ TEST(TensorFlow1, ItsLoopsRunInTheFile) {
   model.Add("NextIteration", "next", {"step"});
   model.Add("Exit", "exit", {"switch:0"});
   model.Sign("serving_default", "exit:0");
-  const auto written = Convert(model.Write(), Options(), "out");
+  const auto written = Convert(model.Write(), V1Options(), "out");
   ASSERT_OK(written);
   EXPECT_THAT(Answer(written->path), ElementsAre(4, 40, 400, 4000, 40000));
 }
@@ -293,7 +293,7 @@ TEST(TensorFlow1, ItsLoopsReadVariables) {
   model.Add("NextIteration", "next_1", {"step_1"});
   model.Add("Exit", "exit", {"switch_1:0"});
   model.Sign("serving_default", "exit:0");
-  const auto written = Convert(model.Write(), Options(), "out");
+  const auto written = Convert(model.Write(), V1Options(), "out");
   ASSERT_OK(written);
   EXPECT_THAT(Answer(written->path), ElementsAre(1, 13, 106, 1009, 10012));
 }

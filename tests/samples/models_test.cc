@@ -79,7 +79,7 @@ TEST(SampleModels, HaveNoDanglingEdges) {
       for (const tf::NodeDef& node : function.node_def()) {
         for (const std::string& input : node.input()) check(input);
         known.insert("^" + node.name());
-        for (const tf::OpDef::Arg& arg : OpDefOf(node.op()).output_arg())
+        for (const tf::OpDef::Arg& arg : models::OpDefOf(node.op()).output_arg())
           known.insert(node.name() + ":" + arg.name());
       }
       EXPECT_EQ(function.ret_size(), function.signature().output_arg_size());
@@ -133,7 +133,7 @@ TEST(CustomFusedModel, CarriesItsNameAndOptions) {
 }
 
 TEST(Random, IsTheSameEverywhere) {
-  Random random(1);
+  models::Random random(1);
   float first = random.Uniform(0, 1), second = random.Uniform(0, 1);
   EXPECT_EQ(first, 0x910a2d * 0x1p-24f);  // SplitMix64's published numbers for seed 1
   EXPECT_EQ(second, 0xbeeb8d * 0x1p-24f);

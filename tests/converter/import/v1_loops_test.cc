@@ -23,7 +23,7 @@ struct LoopGraph : V1Graph {
   }
 };
 
-Tensor Number(int32_t value) {
+Tensor I32Scalar(int32_t value) {
   return {{DType::kI32, fusebox::Shape::Scalar()}, Buffer::Of<int32_t>(std::vector<int32_t>{value})};
 }
 
@@ -45,7 +45,7 @@ TEST(V1Loops, RunAsOftenAsTheirConditionHolds) {
   ASSERT_TRUE(converted) << converted.error().message;
   EXPECT_EQ(Count(*converted, Op::kWhile), 1);
   for (const int32_t n_value : {0, 1, 5}) {
-    const auto out = Compute(*converted, {fusebox::converter::Floats({2}, {1, -3}), Number(n_value)});
+    const auto out = Compute(*converted, {fusebox::converter::Floats({2}, {1, -3}), I32Scalar(n_value)});
     ASSERT_TRUE(out) << out.error().message;
     EXPECT_EQ((*out)[0].data.As<int32_t>()[0], n_value);
     const double scale = std::pow(0.5, n_value);
@@ -79,7 +79,7 @@ TEST(V1Loops, HoldConditionals) {
   for (const int32_t value : {1, 2, 6, 7, 27}) {
     int64_t at = value, steps = 0;
     for (; at > 1 && steps < 100; ++steps) at = at % 2 == 1 ? 3 * at + 1 : at / 2;
-    const auto out = Compute(*converted, {Number(value)});
+    const auto out = Compute(*converted, {I32Scalar(value)});
     ASSERT_TRUE(out) << out.error().message;
     EXPECT_EQ((*out)[0].data.As<int32_t>()[0], steps) << value;
   }
@@ -115,7 +115,7 @@ TEST(V1Loops, AreNested) {
     for (int i = 0; taken && i < 4; ++i) expected += 0.5 * i * i;
     const Tensor flag = {{DType::kBool, fusebox::Shape::Scalar()},
                          Buffer::Of<uint8_t>(std::vector<uint8_t>{static_cast<uint8_t>(taken)})};
-    const auto out = Compute(*converted, {Number(4), flag, fusebox::converter::Floats({1}, {0.5f})});
+    const auto out = Compute(*converted, {I32Scalar(4), flag, fusebox::converter::Floats({1}, {0.5f})});
     ASSERT_TRUE(out) << out.error().message;
     ExpectFloats((*out)[0], {expected});
   }

@@ -125,7 +125,7 @@ const std::vector<Hazard>& Hazards() {
   return all;
 }
 
-void ExpectSame(const Ran& want, const Ran& got, const char* what) {
+void ExpectSameRun(const Ran& want, const Ran& got, const char* what) {
   SCOPED_TRACE(what);
   ASSERT_EQ(want.error, "");
   ASSERT_EQ(got.error, "");
@@ -141,8 +141,8 @@ TEST_P(Hazardous, EqualsTheUncachedRun) {
   const std::string cache = FreshCache();
   const Ran a = RunNet(h.a()), b = RunNet(h.b());
   for (const char* round : {"cold", "warm"}) {
-    ExpectSame(a, RunNet(h.a(), cache), round);
-    ExpectSame(b, RunNet(h.b(), cache), round);
+    ExpectSameRun(a, RunNet(h.a(), cache), round);
+    ExpectSameRun(b, RunNet(h.b(), cache), round);
   }
   std::filesystem::remove_all(cache);
 }
@@ -210,7 +210,7 @@ TEST(Cache, AWarmStartPacksNothing) {
   }
   ASSERT_EQ(files.size(), 1u);
   EXPECT_GT(files.begin()->second, 512u * 512 * 4);
-  ExpectSame(cold, RunNet(FloatNet(512, 512)(), cache), "warm");
+  ExpectSameRun(cold, RunNet(FloatNet(512, 512)(), cache), "warm");
   usleep(50000);
   EXPECT_EQ(FilesOf(cache), files);
   std::filesystem::remove_all(cache);

@@ -56,7 +56,7 @@ Result RunOnce(std::unique_ptr<Module> module, const char* precision, const std:
   return result;
 }
 
-double LargestDifference(const std::vector<float>& a, const std::vector<float>& b) {
+double LargestError(const std::vector<float>& a, const std::vector<float>& b) {
   if (a.size() != b.size() || a.empty()) return INFINITY;
   double most = 0;
   for (size_t i = 0; i < a.size(); ++i)
@@ -65,7 +65,7 @@ double LargestDifference(const std::vector<float>& a, const std::vector<float>& 
 }
 
 // Convolutions of all kinds, constants of all kinds, values that several ops read.
-std::unique_ptr<Module> Mixed(int64_t batch) {
+std::unique_ptr<Module> MixedNet(int64_t batch) {
   Net net;
   const auto floats = [&](std::vector<int64_t> dims, uint32_t seed) {
     int64_t count = 1;
@@ -93,27 +93,27 @@ std::unique_ptr<Module> Mixed(int64_t batch) {
 }
 
 TEST(Precision, NetsInF16AreNearThoseInF32) {
-  const Result whole = RunOnce(Mixed(2), "f32"), half = RunOnce(Mixed(2), "f16");
+  const Result whole = RunOnce(MixedNet(2), "f32"), half = RunOnce(MixedNet(2), "f16");
   ASSERT_EQ(whole.error + half.error + whole.warning, "");
   EXPECT_EQ(half.values == whole.values, !half.halves()) << half.warning;
-  EXPECT_LT(LargestDifference(half.values, whole.values), 1e-2);
+  EXPECT_LT(LargestError(half.values, whole.values), 1e-2);
 }
 
 TEST(Precision, BatchesOfOneSessionMayDiffer) {
   std::string error;
-  const auto half = Open(Mixed(-1), "f16", {}, error), whole = Open(Mixed(-1), "f32", {}, error);
+  const auto half = Open(MixedNet(-1), "f16", {}, error), whole = Open(MixedNet(-1), "f32", {}, error);
   ASSERT_EQ(error, "");
   for (const int64_t batch : {1, 5, 2})
-    EXPECT_LT(LargestDifference(RunBatch(*half, batch), RunBatch(*whole, batch)), 1e-2);
+    EXPECT_LT(LargestError(RunBatch(*half, batch), RunBatch(*whole, batch)), 1e-2);
 }
 
 // Both in one cache: neither finds the weights of the other.
 TEST(Precision, CachesKeepBothPrecisionsApart) {
   const std::string cache = FreshCache();
-  const Result whole = RunOnce(Mixed(2), "f32"), half = RunOnce(Mixed(2), "f16");
+  const Result whole = RunOnce(MixedNet(2), "f32"), half = RunOnce(MixedNet(2), "f16");
   for (int start = 0; start < 2; ++start) {
-    EXPECT_EQ(RunOnce(Mixed(2), "f16", cache).values, half.values);
-    EXPECT_EQ(RunOnce(Mixed(2), "f32", cache).values, whole.values);
+    EXPECT_EQ(RunOnce(MixedNet(2), "f16", cache).values, half.values);
+    EXPECT_EQ(RunOnce(MixedNet(2), "f32", cache).values, whole.values);
   }
 }
 
