@@ -235,7 +235,7 @@ Status Session::SetInput(int index, const Tensor& value) {
   if (value.type.dtype == DType::kString) {
     FUSEBOX_TRY(CheckStrings(value).At(place()));
   } else if (const auto bytes = ByteSize(value.type);
-             BitsOf(value.type.dtype) > 0 && bytes != value.data.size()) {
+             value.type.shape.is_static() && BitsOf(value.type.dtype) > 0 && bytes != value.data.size()) {
     return Invalid(fmt::format("{} has {} bytes, but {} requires {}", place(), value.data.size(),
                                ToString(value.type),
                                bytes ? std::to_string(*bytes) : "more than can be stored"));

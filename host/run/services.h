@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of one session share: threads, progress, profile, cancellation; and the extensions over
-// them.
+// Services of a session, which its calls share: threads, progress, profile, cancellation; and the extensions
+// over them.
 #pragma once
 
 #include <atomic>

@@ -12,10 +12,10 @@ if grep -rlF -e "$build" -e "$work" "$work/after/lib/cmake/fusebox" "$work/after
   echo "these installed files name a folder of the build"
   exit 1
 fi
-# With plugins/common beside it, if it is a plugin of this tree.
+# With plugins/common and plugins/math beside it, if it is a plugin of this tree.
 mkdir -p "$work/copy/plugins"
 cp -r "$sample" "$work/copy/plugins/${sample##*/}"
-case $sample in */plugins/nn) cp -r "${sample%/*}/common" "$work/copy/plugins/common" ;; esac
+case $sample in */plugins/nn) cp -r "${sample%/*}/common" "${sample%/*}/math" "$work/copy/plugins/" ;; esac
 cmake -G Ninja -S "$work/copy/plugins/${sample##*/}" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/after" -DCMAKE_CXX_COMPILER="$cxx" \
   -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror $flags" -DCMAKE_C_FLAGS="$flags"
 cmake --build "$work/build"

@@ -56,7 +56,6 @@ const std::vector<Judged>& Ops() {
       {"SLICE"},
       {"SPARSE_TO_DENSE",
        {{"places in a matrix, one value", "stock wants one for each place"},
-        {"a great many places without indices", "the format's dims have 32 bits"},
         {"one place", "stock crashes"},
         {"strings", "stock takes none"}}},
       {"SQUEEZE"},

@@ -73,8 +73,8 @@ struct ByteDot {
     return {hn::ShiftRight<8>(hn::ShiftLeft<8>(words)), hn::ShiftRight<8>(words)};
   }
   static HWY_INLINE ByteSum Add(ByteSum sum, const Pairs& row, const Pairs& weights) {
-    const auto even = hn::WidenMulPairwiseAdd(byte_sums, row.even, weights.even),
-               odd = hn::WidenMulPairwiseAdd(byte_sums, row.odd, weights.odd);
+    const auto even = hn::WidenMulPairwiseAdd(byte_sums, row.even, weights.even);
+    const auto odd = hn::WidenMulPairwiseAdd(byte_sums, row.odd, weights.odd);
     return hn::Add(sum, hn::Add(even, odd));
   }
 };
@@ -207,8 +207,8 @@ HWY_INLINE void AddHalvesProducts(const uint8_t* const (&rows)[kRows], size_t co
     for (size_t p = 0; p < kBytePanels; ++p) {
       const auto both = hn::LoadU(bytes, reinterpret_cast<const uint8_t*>(weights) + p * 4 * kByteLanes);
       const auto upper = hn::BitCast(bytes, hn::ShiftRight<4>(hn::BitCast(words, both)));
-      const auto v = ByteDot::Weights(hn::BitCast(byte_sums, hn::And(both, lower))),
-                 w = ByteDot::Weights(hn::BitCast(byte_sums, hn::And(upper, lower)));
+      const auto v = ByteDot::Weights(hn::BitCast(byte_sums, hn::And(both, lower)));
+      const auto w = ByteDot::Weights(hn::BitCast(byte_sums, hn::And(upper, lower)));
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) {
         ByteSum& other = kRows == 1 ? others[0][p] : sums[r][p];
@@ -225,7 +225,7 @@ HWY_INLINE void AddHalvesProducts(const uint8_t* const (&rows)[kRows], size_t co
   for (size_t p = 0; p < kBytePanels; ++p) sums[0][p] = hn::Add(sums[0][p], others[0][p]);
 }
 
-// What the sums of a row and some panels, from an output on, start with.
+// Returns the starts of the sums of a row and some panels, from an output on.
 template <int kPanels>
 HWY_INLINE void ByteStart(const ByteTask& task, size_t row, size_t output, ByteSum (&sums)[kPanels]) {
 #pragma GCC unroll 4

@@ -40,7 +40,8 @@ struct ByteLayout {
 
 // Packs one row of weights; the memory was filled with zeros.
 inline void PackByteRow(const ByteLayout& layout, size_t output, const int8_t* row, int8_t* to) {
-  const size_t panel = output / layout.lanes, group = panel / kBytePanels;
+  const size_t panel = output / layout.lanes;
+  const size_t group = panel / kBytePanels;
   const size_t panels = std::min(kBytePanels, layout.panels() - group * kBytePanels);
   const auto pack = [&]<size_t kUnit>() {
     int8_t* at = to + group * layout.group_bytes() +
@@ -57,7 +58,8 @@ inline void PackByteRow(const ByteLayout& layout, size_t output, const int8_t* r
 // The same for 4-bit weights: two to a byte, the lower half first, from -8 to 7, from an even column on. They
 // are stored plus 8. Returns the sum of what is stored.
 inline int32_t PackHalvesRow(const ByteLayout& layout, size_t output, const uint8_t* row, int8_t* to) {
-  const size_t width = kBytePanels * layout.lanes * 4, panel = output / layout.lanes;
+  const size_t width = kBytePanels * layout.lanes * 4;
+  const size_t panel = output / layout.lanes;
   int8_t* at = to + panel / kBytePanels * layout.group_bytes() +
                (panel % kBytePanels * layout.lanes + output % layout.lanes) * 4;
   const auto spread = [](uint32_t halves) {  // four 4-bit numbers, one to a byte
@@ -71,7 +73,9 @@ inline int32_t PackHalvesRow(const ByteLayout& layout, size_t output, const uint
     std::memcpy(&eight, row + k / 2, (count + 1) / 2);
     eight ^= 0x88888888;
     if (count < 8) eight &= (uint32_t{1} << 4 * count) - 1;
-    const uint32_t first = spread(eight & 0xFFFF), second = spread(eight >> 16), packed = first | second << 4;
+    const uint32_t first = spread(eight & 0xFFFF);
+    const uint32_t second = spread(eight >> 16);
+    const uint32_t packed = first | second << 4;
     std::memcpy(at, &packed, 4);
     sum += static_cast<int32_t>((first + second) * 0x01010101 >> 24);  // of four bytes up to 30
   }
@@ -107,7 +111,7 @@ struct ByteTask {
 struct ByteSigns {
   bool unsigned_rows;
 
-  // Whether rows of this kind must be flipped, and by how much this changes their values.
+  // Returns whether rows of this kind must be flipped; Offset, by how much this changes their values.
   bool Flips(bool rows_are_unsigned) const { return rows_are_unsigned != unsigned_rows; }
   int32_t Offset(bool rows_are_unsigned) const {
     return !Flips(rows_are_unsigned) ? 0 : unsigned_rows ? 128 : -128;

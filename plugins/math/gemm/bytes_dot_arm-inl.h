@@ -70,8 +70,8 @@ struct ByteDot {
   }
 #else
   static HWY_INLINE Sum Add(Sum sum, int8x16_t row, int8x16_t weights) {
-    const int32x4_t low = vpaddlq_s16(vmull_s8(vget_low_s8(weights), vget_low_s8(row))),
-                    high = vpaddlq_s16(vmull_high_s8(weights, row));
+    const int32x4_t low = vpaddlq_s16(vmull_s8(vget_low_s8(weights), vget_low_s8(row)));
+    const int32x4_t high = vpaddlq_s16(vmull_high_s8(weights, row));
     return Sum(vaddq_s32(sum.raw, vpaddq_s32(low, high)));
   }
 #endif

@@ -50,7 +50,7 @@ HWY_INLINE int8x16_t SecondEights(int64x2_t a, int64x2_t b) { return vreinterpre
 template <int kPanels>
 using PairSums = int32x4_t[2][2 * kPanels];
 
-// Of the vectors of weights from one on, as many as there are registers for.
+// Returns how many vectors of weights, from one on, have registers.
 constexpr int VectorsAt(int first, int count) { return std::min(4, count - first); }
 
 template <int kPanels, int kFirst = 0>
@@ -73,17 +73,18 @@ FUSEBOX_MATRIX HWY_INLINE void MultiplyUnit(int8x16_t first, int8x16_t second,
 template <int kPanels, bool kAll>
 FUSEBOX_MATRIX HWY_INLINE void MultiplyUnits(MatrixRows& rows, size_t k, size_t left, uint8x16_t flip,
                                              const int8_t* HWY_RESTRICT& weights, PairSums<kPanels>& sums) {
-  const int64x2_t a = SixteenBytes<kAll>(rows[0] + k, left, flip),
-                  b = SixteenBytes<kAll>(rows[1] + k, left, flip),
-                  c = SixteenBytes<kAll>(rows[2] + k, left, flip),
-                  d = SixteenBytes<kAll>(rows[3] + k, left, flip);
+  const int64x2_t a = SixteenBytes<kAll>(rows[0] + k, left, flip);
+  const int64x2_t b = SixteenBytes<kAll>(rows[1] + k, left, flip);
+  const int64x2_t c = SixteenBytes<kAll>(rows[2] + k, left, flip);
+  const int64x2_t d = SixteenBytes<kAll>(rows[3] + k, left, flip);
   MultiplyUnit<kPanels>(FirstEights(a, b), FirstEights(c, d), weights, sums);
   if (kAll || left > 8) MultiplyUnit<kPanels>(SecondEights(a, b), SecondEights(c, d), weights, sums);
 }
 
 // From vectors of two rows to pairs of outputs, or back.
 HWY_INLINE void SwapHalves(int32x4_t a, int32x4_t b, int32x4_t& first, int32x4_t& second) {
-  const int64x2_t even = vreinterpretq_s64_s32(a), odd = vreinterpretq_s64_s32(b);
+  const int64x2_t even = vreinterpretq_s64_s32(a);
+  const int64x2_t odd = vreinterpretq_s64_s32(b);
   first = vreinterpretq_s32_s64(vzip1q_s64(even, odd));
   second = vreinterpretq_s32_s64(vzip2q_s64(even, odd));
 }
@@ -168,7 +169,8 @@ FUSEBOX_SVE HWY_INLINE void AddWide(svint32_t first, svint32_t second, bool rows
                                     int32_t* odd) {
   const svbool_t all = svptrue_b32();
   if (rows) {
-    const svint64_t a = svreinterpret_s64(first), b = svreinterpret_s64(second);
+    const svint64_t a = svreinterpret_s64(first);
+    const svint64_t b = svreinterpret_s64(second);
     svst1(all, even, svadd_x(all, svld1(all, even), svreinterpret_s32(svuzp1(a, b))));
     svst1(all, odd, svadd_x(all, svld1(all, odd), svreinterpret_s32(svuzp2(a, b))));
   } else {
@@ -185,23 +187,29 @@ FUSEBOX_SVE HWY_NOINLINE void AddWideUnits(const uint8_t* row, size_t columns,
   const svbool_t all = svptrue_b8();
   for (size_t part = 0; part < 128; part += 2 * kBytes, sums += kBytes / 4) {
     const int8_t* w = weights + part;
-    svint32_t a = svdup_s32(0), b = a, c = a, d = a;
+    svint32_t a = svdup_s32(0);
+    svint32_t b = a;
+    svint32_t c = a;
+    svint32_t d = a;
     const auto eight = [](uint64_t x) FUSEBOX_SVE { return svreinterpret_s8(svdup_u64(x)); };
     const auto sixteen = [&](const uint8_t* from, int first) FUSEBOX_SVE_INLINE {
-      const svint8_t x = eight(EightBytes(from)), y = eight(EightBytes(from + 8));
+      const svint8_t x = eight(EightBytes(from));
+      const svint8_t y = eight(EightBytes(from + 8));
       a = svdot(a, svld1_vnum(all, w, first), x);
       b = svdot(b, svld1_vnum(all, w, first + 1), x);
       c = svdot(c, svld1_vnum(all, w, first + kUnit), y);
       d = svdot(d, svld1_vnum(all, w, first + kUnit + 1), y);
     };
-    const uint8_t *at = row, *const end = row + columns;
+    const uint8_t* at = row;
+    const uint8_t* const end = row + columns;
     for (const uint8_t* const whole = row + columns / 32 * 32; at != whole; at += 32, w += 512) {
       sixteen(at, 0);
       sixteen(at + 16, 2 * kUnit);
     }
     if (end - at >= 16) {
       sixteen(at, 0);
-      at += 16, w += 256;
+      at += 16;
+      w += 256;
     }
     for (; at < end; at += 8, w += 128) {
       const svint8_t x = eight(EightBytes(at, std::min<size_t>(8, static_cast<size_t>(end - at))));
@@ -221,9 +229,13 @@ FUSEBOX_SVE HWY_NOINLINE void AddWideMatrixProducts(MatrixRows& rows, size_t col
   const svbool_t all = svptrue_b8();
   for (size_t part = 0; part < 128; part += 2 * kBytes, sums += kBytes / 4) {
     const int8_t* w = weights + part;
-    svint32_t a = svdup_s32(0), b = a, c = a, d = a;
+    svint32_t a = svdup_s32(0);
+    svint32_t b = a;
+    svint32_t c = a;
+    svint32_t d = a;
     const auto multiply = [&](svint64_t first, svint64_t second, svint8_t v, svint8_t u) FUSEBOX_SVE {
-      const svint8_t x = svreinterpret_s8(first), y = svreinterpret_s8(second);
+      const svint8_t x = svreinterpret_s8(first);
+      const svint8_t y = svreinterpret_s8(second);
       a = svmmla(a, x, v);
       b = svmmla(b, x, u);
       c = svmmla(c, y, v);
@@ -234,8 +246,10 @@ FUSEBOX_SVE HWY_NOINLINE void AddWideMatrixProducts(MatrixRows& rows, size_t col
     const auto* const third = reinterpret_cast<const int64_t*>(rows[2]);
     const auto* const fourth = reinterpret_cast<const int64_t*>(rows[3]);
     for (size_t i = 0; i != columns / 16 * 2; i += 2, w += 256) {
-      const svint64_t p = svld1rq(all, first + i), q = svld1rq(all, second + i), r = svld1rq(all, third + i),
-                      s = svld1rq(all, fourth + i);
+      const svint64_t p = svld1rq(all, first + i);
+      const svint64_t q = svld1rq(all, second + i);
+      const svint64_t r = svld1rq(all, third + i);
+      const svint64_t s = svld1rq(all, fourth + i);
       multiply(svtrn1(p, q), svtrn1(r, s), svld1(all, w), svld1_vnum(all, w, 1));
       multiply(svtrn2(p, q), svtrn2(r, s), svld1_vnum(all, w, kUnit), svld1_vnum(all, w, kUnit + 1));
     }

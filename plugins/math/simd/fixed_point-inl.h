@@ -22,8 +22,8 @@ HWY_INLINE V HighProduct(V a, V b) {
   const hn::RepartitionToWide<decltype(d)> wide;
   const hn::RebindToUnsigned<decltype(wide)> bits;
   const auto round = hn::Set(wide, int64_t{1} << 30);
-  const auto even = hn::BitCast(bits, hn::Add(hn::MulEven(a, b), round)),
-             odd = hn::BitCast(bits, hn::Add(hn::MulOdd(a, b), round));
+  const auto even = hn::BitCast(bits, hn::Add(hn::MulEven(a, b), round));
+  const auto odd = hn::BitCast(bits, hn::Add(hn::MulOdd(a, b), round));
   return hn::OddEven(hn::BitCast(d, hn::ShiftLeft<1>(odd)), hn::BitCast(d, hn::ShiftRight<31>(even)));
 }
 
@@ -39,13 +39,15 @@ HWY_INLINE V ShiftedLeft(V x, V bits) {
 template <class V>
 HWY_INLINE V ShiftedHalfUp(V x, V bits) {
   const hn::DFromV<V> d;
-  const V zero = hn::Zero(d), one = hn::Set(d, 1);
+  const V zero = hn::Zero(d);
+  const V one = hn::Set(d, 1);
   const V below = hn::Shr(x, hn::Max(hn::Sub(bits, one), zero));
   return hn::Add(hn::Shr(x, bits), hn::IfThenElseZero(hn::Gt(bits, zero), hn::And(below, one)));
 }
 template <class V>
 HWY_INLINE V ShiftedHalfAway(V x, V bits) {
-  const V one = hn::Set(hn::DFromV<V>(), 1), mask = hn::Sub(hn::Shl(one, bits), one);
+  const V one = hn::Set(hn::DFromV<V>(), 1);
+  const V mask = hn::Sub(hn::Shl(one, bits), one);
   const V threshold = hn::Sub(hn::ShiftRight<1>(mask), hn::BroadcastSignBit(x));
   return hn::Add(hn::Shr(x, bits), hn::IfThenElseZero(hn::Gt(hn::And(x, mask), threshold), one));
 }

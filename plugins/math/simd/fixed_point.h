@@ -30,7 +30,10 @@ struct FixedPoint {
     auto fraction = static_cast<int64_t>(((bits & kMantissa) + (kMantissa + 1) + (1 << 21)) >> 22);
     if (exponent <= -1022 || exponent > 1024)
       fraction = std::llround(std::frexp(real, &exponent) * 2147483648.0);
-    if (fraction == int64_t{1} << 31) fraction /= 2, ++exponent;
+    if (fraction == int64_t{1} << 31) {
+      fraction /= 2;
+      ++exponent;
+    }
     if (exponent < -31) return;
     value = static_cast<int32_t>(exponent > 30 ? std::numeric_limits<int32_t>::max() : fraction);
     shift = std::min(exponent, 30);
@@ -39,7 +42,8 @@ struct FixedPoint {
   // Rounds twice, as TFLite does for sums of 32 bits: the upper half of twice the product (half towards plus
   // infinity), then the shift (half away from zero). Saturates.
   [[gnu::always_inline]] int32_t Times(int32_t x) const {
-    const int32_t left = std::max(shift, 0), right = std::max(-shift, 0);
+    const int32_t left = std::max(shift, 0);
+    const int32_t right = std::max(-shift, 0);
     const int64_t wide =
         std::clamp<int64_t>(static_cast<int64_t>(x) << left, std::numeric_limits<int32_t>::min(),
                             std::numeric_limits<int32_t>::max());

@@ -14,7 +14,7 @@
 
 // Arrays of vectors need a size that is known at compile time, which SVE and RVV do not have. The other
 // targets differ from those left in integer ops, AES and conversions only.
-// Those that the build leaves out (FUSEBOX_SIMD_WITHOUT).
+// The targets that the build leaves out (FUSEBOX_SIMD_WITHOUT).
 #ifdef FUSEBOX_WITHOUT_AVX3
 #define FUSEBOX_DISABLED_AVX3 HWY_AVX3
 #else

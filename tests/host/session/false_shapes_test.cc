@@ -88,11 +88,12 @@ TEST(FalseShapes, HugeDimsOfAnEmptyTensorAreRefused) {
 TEST(FalseShapes, AnInputOfTooManyBytesIsRefused) {
   auto module = std::make_unique<Module>();
   Function& f = module->Add("main");
-  const Type huge{DType::kU8, {1 << 10, 1 << 20, INT32_MAX, 2}};
+  const Type huge = run::F32({1 << 10, 1 << 20, INT32_MAX, 2});
   f.outputs = f.AddNode(Op::kNeg, {f.AddInput(huge, "x")}, {huge}).results;
   const auto session = Session::Create(Opened(std::move(module)), {});
   ASSERT_FALSE(session);
-  EXPECT_THAT(session.error().message, HasSubstr("is u8[1024,1048576,2147483647,2], which cannot be stored"));
+  EXPECT_THAT(session.error().message,
+              HasSubstr("is f32[1024,1048576,2147483647,2], which cannot be stored"));
 }
 
 // Planning computes the rank, of one result.
