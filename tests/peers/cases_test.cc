@@ -56,6 +56,7 @@ const std::vector<Judged>& Ops() {
       {"SLICE"},
       {"SPARSE_TO_DENSE",
        {{"places in a matrix, one value", "stock wants one for each place"},
+        {"a great many places without indices", "stock wants one value for each place"},
         {"one place", "stock crashes"},
         {"strings", "stock takes none"}}},
       {"SQUEEZE"},
