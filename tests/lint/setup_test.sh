@@ -64,4 +64,10 @@ echo 'deb [signed-by=/k.gpg] http://mirror.example/debian trixie main' >"$etc/ap
 expect 'the source of another release' 'deb [signed-by=/k.gpg] http://mirror.example/debian bookworm main' "$(source_of bookworm)"
 printf 'ID=fedora\nVERSION_ID="41"\n' >"$etc/os-release"
 expect 'another distribution' '' "$(debian_release)"
+
+# mmdebstrap reads its sources there, for the arm64 root.
+fresh
+eval "$(sed -n '/^quiet()/,/^}/p' dev)"
+cd "$etc"
+expect 'what a step of ./dev reads' 'deb line' "$(echo 'deb line' | { quiet step cat >said && cat build/log/step.log; })"
 exit $failed
