@@ -59,7 +59,7 @@ void SetLimits(const Limits& limits) {
 }
 
 // Adds the block and the kind of access to the place. The access is repeated, and ends the process.
-void OnFault(int signal, siginfo_t* info, void* context) {
+void OnFault(int signal, siginfo_t* info, [[maybe_unused]] void* context) {
   const char* kind = "access";
 #if defined(__x86_64__)
   kind = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & 2 ? "write" : "read";
