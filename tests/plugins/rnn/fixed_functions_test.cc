@@ -126,11 +126,11 @@ TEST(FixedFunctions, NormalizeAlikeInEveryCode) {
                           .bias = bias.data(),
                           .mean = ties ? 7168 : static_cast<int32_t>(n * 371) - 12000,
                           .deviation = math::FixedPoint(ties         ? 1.0
-                                                          : n % 2 == 0 ? 1e-5 * static_cast<double>(n)
-                                                                       : 0.9),
+                                                        : n % 2 == 0 ? 1e-5 * static_cast<double>(n)
+                                                                     : 0.9),
                           .by = math::FixedPoint(ties         ? 1.0
-                                                   : n % 3 == 0 ? 3e-4
-                                                                : 3.5),
+                                                 : n % 3 == 0 ? 3e-4
+                                                              : 3.5),
                           .values = values.data()};
       const std::vector<int16_t> before = values;
       code->normalize(task);
