@@ -130,7 +130,7 @@ HWY_INLINE void PanelTile(const PanelProduct& x, int64_t row, int64_t column) {
   const float* panel = x.panels + column * depth;
   const int64_t columns = std::min<int64_t>(kVectors * kLanes, x.n - column);
   hn::Vec<D> sums[kRows][kVectors];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
     const int64_t left = x.bias ? columns - v * kLanes : 0;
     const float* const bias = x.bias ? x.bias + column + v * kLanes : nullptr;
@@ -149,13 +149,13 @@ HWY_INLINE void PanelTile(const PanelProduct& x, int64_t row, int64_t column) {
     for (int r = 0; r < kRows; ++r) a[r] = rows[r][s] + x.segment;
     for (int64_t p = -x.segment; p != 0; ++p, panel += kPanelRows) {  // a register less than up to a limit
       hn::Vec<D> b[kVectors];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v)
         b[v] = hn::LoadU(d, panel + v / kPerPanel * depth * kPanelRows + v % kPerPanel * kLanes);
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) {
         const auto value = hn::Set(d, a[r][p]);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(value, b[v], sums[r][v]);
       }
     }
@@ -169,7 +169,7 @@ HWY_INLINE void PanelTile(const PanelProduct& x, int64_t row, int64_t column) {
     float* to = x.c + row * x.ldc + column;
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r, to += x.ldc) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
         const int64_t left = columns - v * kLanes;
         if (left >= kLanes) hn::StoreU(clamp(sums[r][v]), d, to + v * kLanes);
@@ -181,7 +181,7 @@ HWY_INLINE void PanelTile(const PanelProduct& x, int64_t row, int64_t column) {
   HWY_ALIGN float stored[kRows * kVectors * kLanes];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) hn::Store(sums[r][v], d, stored + (r * kVectors + v) * kLanes);
   }
 #pragma GCC unroll 1
@@ -209,6 +209,11 @@ HWY_INLINE void PanelStrip(const PanelProduct& x, int64_t column) {
 
 void Panels(const PanelProduct& x) {
   int64_t column = 0;
+  if (x.m == 1) {  // with sums of several panels, so that additions need not wait for each other
+    constexpr int64_t kPanels = 8 / kPanelVectors;
+    for (; x.n - column > (kPanels - 1) * kPanelRows; column += kPanels * kPanelRows)
+      PanelTile<PanelTag, 1, 8>(x, 0, column);
+  }
   if constexpr (kPanelVectors == 1) {
     for (; x.n - column > kPanelRows + kHalfPanel; column += 2 * kPanelRows)
       PanelStrip<PanelTag, 2>(x, column);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fusebox/plugin.hpp>
 
+#include <array>
 #include <vector>
 
+#include "plugins/cpu/gemm_service.h"
 #include "plugins/cpu/kernels.h"
 
 namespace fusebox::cpu {
@@ -27,7 +29,8 @@ fbx_status Load(const fbx_host* host, const fbx_plugin** out) noexcept {
   return call_guarded(host, [&] {
     static const std::vector<const fbx_kernel*> kernels = AllKernels();
     static const fbx_plugin plugin =
-        detail::make_plugin("fusebox.cpu", "1.0.0", nullptr, 0, kernels.data(), kernels.size());
+        detail::make_plugin("fusebox.cpu", "1.0.0", std::array<const fbx_rule*, 0>(), kernels,
+                            detail::no_delegates, detail::Tables<GemmService>::services);
     *out = &plugin;
   });
 }

@@ -70,9 +70,14 @@ FUSEBOX_INLINE inline void QuantizeTo(const float* __restrict x, int64_t count, 
   }
 }
 
-// Quantizes one part of a float input; returns the scale. Formulas of TFLite (symmetric: the largest
-// magnitude is 127; asymmetric: the range, including 0, spans 255 steps with an integer zero point). Stores
-// 16-bit values minus the zero point, or bytes.
+template <class Total, class Sum>
+FUSEBOX_INLINE inline Total Narrowed(Sum sum) {
+  if constexpr (std::is_same_v<Total, Sum>) return sum;
+  else return static_cast<Total>(std::clamp<Sum>(sum, INT32_MIN, INT32_MAX));
+}
+
+}  // namespace
+
 template <class T>
 float QuantizeSample(const float* x, int64_t count, bool asymmetric, T* q, int32_t* zero_point) {
   *zero_point = 0;
@@ -96,14 +101,6 @@ float QuantizeSample(const float* x, int64_t count, bool asymmetric, T* q, int32
   Vectorized([=]() FUSEBOX_INLINE { QuantizeTo(x, count, inverse, offset, lowest, less, q); });
   return asymmetric ? static_cast<float>(step) : largest / 127.0f;
 }
-
-template <class Total, class Sum>
-FUSEBOX_INLINE inline Total Narrowed(Sum sum) {
-  if constexpr (std::is_same_v<Total, Sum>) return sum;
-  else return static_cast<Total>(std::clamp<Sum>(sum, INT32_MIN, INT32_MAX));
-}
-
-}  // namespace
 
 void QuantizedProduct::Supports(const Node& n, ProductOperands o) {
   RequireWeights(n, o);
@@ -348,6 +345,7 @@ void QuantizedProduct::Store(const Node& n, int64_t first, int64_t count, const 
   store(bias.data<const int32_t>() + first, int32_t{});
 }
 
+template float QuantizeSample(const float*, int64_t, bool, int8_t*, int32_t*);
 template void QuantizedProduct::QuantizeSamples(const Node&, const State&, int64_t, int64_t, const float*,
                                                 int8_t*) const;
 template void QuantizedProduct::Transpose(const Node&, const int8_t*, int8_t*) const;

@@ -35,6 +35,12 @@ struct ProductOperands {
   bool packed = false;         // products of bytes are those of packed weights (RunBytes)
 };
 
+// Quantizes one part of a float input to bytes, or 16-bit values minus the zero point; returns the scale.
+// Formulas of TFLite (symmetric: the largest magnitude is 127; asymmetric: the range, including 0, spans 255
+// steps with an integer zero point). NaN: a scale of NaN.
+template <class T>
+float QuantizeSample(const float* x, int64_t count, bool asymmetric, T* q, int32_t* zero_point);
+
 class QuantizedProduct {
  public:
   struct State {

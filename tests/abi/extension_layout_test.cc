@@ -3,6 +3,7 @@
 #include <fusebox/abi/ext/cache.h>
 #include <fusebox/abi/ext/caller.h>
 #include <fusebox/abi/ext/forward.h>
+#include <fusebox/abi/ext/gemm.h>
 #include <fusebox/abi/ext/profile.h>
 #include <fusebox/abi/ext/progress.h>
 #include <fusebox/abi/ext/pthreadpool.h>
@@ -47,6 +48,35 @@ FUSEBOX_SIZE(fbx_forward, 24);
 FUSEBOX_MEMBER(fbx_forward, head, 0);
 FUSEBOX_MEMBER(fbx_forward, prepare, 8);
 FUSEBOX_MEMBER(fbx_forward, run, 16);
+
+FUSEBOX_SIZE(fbx_gemm_spec, 56);
+FUSEBOX_MEMBER(fbx_gemm_spec, head, 0);
+FUSEBOX_MEMBER(fbx_gemm_spec, weights, 8);
+FUSEBOX_MEMBER(fbx_gemm_spec, bias, 16);
+FUSEBOX_MEMBER(fbx_gemm_spec, order, 24);
+FUSEBOX_MEMBER(fbx_gemm_spec, activation, 28);
+FUSEBOX_MEMBER(fbx_gemm_spec, lowest, 32);
+FUSEBOX_MEMBER(fbx_gemm_spec, highest, 36);
+FUSEBOX_MEMBER(fbx_gemm_spec, input, 40);
+FUSEBOX_MEMBER(fbx_gemm_spec, output, 48);
+
+FUSEBOX_SIZE(fbx_gemm_call, 72);
+FUSEBOX_MEMBER(fbx_gemm_call, head, 0);
+FUSEBOX_MEMBER(fbx_gemm_call, m, 8);
+FUSEBOX_MEMBER(fbx_gemm_call, a, 16);
+FUSEBOX_MEMBER(fbx_gemm_call, a_stride, 24);
+FUSEBOX_MEMBER(fbx_gemm_call, c, 32);
+FUSEBOX_MEMBER(fbx_gemm_call, c_stride, 40);
+FUSEBOX_MEMBER(fbx_gemm_call, times, 48);
+FUSEBOX_MEMBER(fbx_gemm_call, times_stride, 56);
+FUSEBOX_MEMBER(fbx_gemm_call, scratch, 64);
+
+FUSEBOX_SIZE(fbx_gemm, 40);
+FUSEBOX_MEMBER(fbx_gemm, head, 0);
+FUSEBOX_MEMBER(fbx_gemm, create, 8);
+FUSEBOX_MEMBER(fbx_gemm, destroy, 16);
+FUSEBOX_MEMBER(fbx_gemm, scratch, 24);
+FUSEBOX_MEMBER(fbx_gemm, run, 32);
 
 FUSEBOX_SIZE(fbx_weights_recipe, 80);
 FUSEBOX_MEMBER(fbx_weights_recipe, head, 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plugin nn: attention beside its body through the delegate xnnpack, in time and memory; the time to load
-// the plugin; and what the ABI costs per node.
+// the plugin; and what the ABI costs per node. The sample swiglu_block beside its body.
 //
-//   nn_bench --nn FOLDER --xnnpack FOLDER [--seconds S] [--rounds N]
+//   nn_bench --nn FOLDER --xnnpack FOLDER [--swiglu FOLDER] [--seconds S] [--rounds N]
 //
 // Attention is f32 with 1024 positions and keys and heads of 64. Its body is what litert-torch writes:
 // transposes, two BATCH_MATMUL, an added mask if it is causal, SOFTMAX.
@@ -26,7 +26,7 @@ namespace {
 constexpr int64_t kPositions = 1024, kSize = 64;
 
 struct Arguments {
-  std::string nn, xnnpack;
+  std::string nn, xnnpack, swiglu;
   double seconds = 2;
   int rounds = 21;
 };
@@ -173,6 +173,70 @@ Status CompareAttention(const Attention& attention, int threads, const Arguments
   return {};
 }
 
+// The gated MLP of samples/plugins/swiglu_block, f32.
+struct GatedMlp {
+  int64_t rows, size, hidden;
+
+  std::string Name() const {
+    return "gated MLP, " + std::to_string(size) + " to " + std::to_string(hidden) + ", " +
+           std::to_string(rows) + (rows == 1 ? " row" : " rows");
+  }
+  std::vector<ValueId> Weights(Function& f) const {
+    std::vector<ValueId> out;
+    uint32_t state = 1;
+    for (const auto& dims :
+         {std::vector{hidden, size}, std::vector{hidden, size}, std::vector{size, hidden}}) {
+      std::vector<float> values(static_cast<size_t>(size * hidden));
+      for (float& v : values)
+        v = static_cast<float>((state = state * 1664525 + 1013904223) >> 8) / 8388608.0F / 16 - 0.0625F;
+      out.push_back(f.AddConst<float>(DType::kF32, Shape(dims), std::move(values)));
+    }
+    return out;
+  }
+  void AddBody(Function& f) const {
+    const ValueId x = f.AddInput(F32({rows, size}));
+    const std::vector<ValueId> w = Weights(f);
+    const auto dense = [&](ValueId from, ValueId weights, int64_t outputs) {
+      return f.AddNode(Op::kFullyConnected, {from, weights, kNoValue}, {F32({rows, outputs})}).results[0];
+    };
+    const auto wide = [&](Op op, std::vector<ValueId> operands) {
+      return f.AddNode(op, std::move(operands), {F32({rows, hidden})}).results[0];
+    };
+    const ValueId gate = dense(x, w[0], hidden);
+    const ValueId silu = wide(Op::kMul, {gate, wide(Op::kLogistic, {gate})});
+    f.outputs = {dense(wide(Op::kMul, {silu, dense(x, w[1], hidden)}), w[2], size)};
+  }
+  std::unique_ptr<Module> Build(bool fused) const {
+    auto module = std::make_unique<Module>();
+    module->source = Name();
+    Function& main = module->Add("main");
+    if (!fused) return AddBody(main), std::move(module);
+    std::vector<ValueId> operands = {main.AddInput(F32({rows, size}))};
+    for (const ValueId w : Weights(main)) operands.push_back(w);
+    Node& node = main.AddNode(Op::kCustom, operands, {F32({rows, size})});
+    node.name = "acme.swiglu_block";
+    main.outputs = node.results;
+    return module;
+  }
+};
+
+Status CompareMlp(const GatedMlp& mlp, int threads, const Arguments& arguments) {
+  FUSEBOX_ASSIGN(const auto pool, ThreadPool::Create(threads));
+  FUSEBOX_ASSIGN(const Opened fused, Open(mlp.Build(true), arguments.swiglu, pool));
+  FUSEBOX_ASSIGN(const Opened body, Open(mlp.Build(false), arguments.xnnpack, pool));
+  const std::string job = mlp.Name() + ", " + std::to_string(threads) + " threads";
+  const double difference = LargestDifference(*fused.session, *body.session);
+  if (!(difference < 1e-4)) return Internal(job + " differs from its body by " + std::to_string(difference));
+  FUSEBOX_ASSIGN(const auto rounds,
+                 Interleave([&] { return fused.session->Run(); }, [&] { return body.session->Run(); },
+                            arguments.seconds, threads));
+  for (size_t i = 0; i < rounds.size(); ++i) {
+    WriteRow({"nn", job, "run", "ms"}, kOurs, static_cast<int>(i), rounds[i].a);
+    WriteRow({"nn", job, "run", "ms"}, "body through XNNPACK", static_cast<int>(i), rounds[i].b);
+  }
+  return {};
+}
+
 // Does nothing: what is left is what the host and the ABI cost.
 struct Empty {
   static constexpr std::string_view custom = "bench.empty";
@@ -246,6 +310,10 @@ int Main(const Arguments& arguments) {
          {Attention{1, true}, Attention{1, false}, Attention{8, true}, Attention{8, false}})
       good =
           Report("attention, " + attention.Name(), CompareAttention(attention, threads, arguments)) && good;
+  for (const int threads : {1, 2})
+    for (const GatedMlp& mlp :
+         {GatedMlp{1, 128, 512}, GatedMlp{64, 128, 512}, GatedMlp{1, 512, 1408}, GatedMlp{64, 512, 1408}})
+      if (!arguments.swiglu.empty()) good = Report(mlp.Name(), CompareMlp(mlp, threads, arguments)) && good;
   return good ? 0 : 1;
 }
 
@@ -258,11 +326,14 @@ int main(int argc, char** argv) {
     const std::string word = argv[i];
     if (word == "--nn") arguments.nn = argv[i + 1];
     else if (word == "--xnnpack") arguments.xnnpack = argv[i + 1];
+    else if (word == "--swiglu") arguments.swiglu = argv[i + 1];
     else if (word == "--seconds") arguments.seconds = std::atof(argv[i + 1]);
     else if (word == "--rounds") arguments.rounds = std::max(1, std::atoi(argv[i + 1]));
   }
   if (arguments.nn.empty() || arguments.xnnpack.empty()) {
-    std::fprintf(stderr, "usage: nn_bench --nn FOLDER --xnnpack FOLDER [--seconds S] [--rounds N]\n");
+    std::fprintf(
+        stderr,
+        "usage: nn_bench --nn FOLDER --xnnpack FOLDER [--swiglu FOLDER] [--seconds S] [--rounds N]\n");
     return 2;
   }
   return fusebox::bench::Main(arguments);

@@ -101,7 +101,8 @@ class Benchmarks:
 
     def nn(self):
         folders = [word for name in ('nn', 'xnnpack') for word in (f'--{name}', str(self.build / 'plugins' / f'fusebox.{name}'))]
-        return [self.program('nn_bench'), *folders, '--seconds', '0.3' if self.quick else '2']
+        sample = str(self.build / 'sample_plugins/com.acme.swiglu_block')
+        return [self.program('nn_bench'), *folders, '--swiglu', sample, '--seconds', '0.3' if self.quick else '2']
 
     def conv_lstm(self):
         folders = [word for name in ('rnn', 'xnnpack') for word in (f'--{name}', str(self.build / 'plugins' / f'fusebox.{name}'))]

@@ -9,6 +9,7 @@
 #include <fusebox/abi/ext/progress.h>
 #include <fusebox/abi/ext/pthreadpool.h>
 #include <fusebox/forward.hpp>
+#include <fusebox/gemm.hpp>
 #include <fusebox/plugin.hpp>
 #include <fusebox/quant.hpp>
 #include <fusebox/strings.hpp>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -7,6 +6,7 @@
 #include "plugins/cpu/byte_code.h"
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/elementwise.h"
+#include "plugins/cpu/half.h"
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/quantized_map.h"
 #include "plugins/cpu/shape.h"
@@ -145,15 +145,6 @@ struct Quantize {
   Affine from_, to_;
   FixedPoint scale_;
 };
-
-// Shifts exponent and fraction into place; multiplying by a power of two then corrects the bias, also for
-// subnormals.
-FUSEBOX_INLINE inline float FloatFromHalf(uint16_t half) {
-  const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16, magnitude = half & 0x7fffu;
-  const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
-  const uint32_t special = 0x7f800000u | magnitude << 13;
-  return std::bit_cast<float>(sign | (magnitude >= 0x7c00u ? special : std::bit_cast<uint32_t>(scaled)));
-}
 
 struct Dequantize {
   static constexpr std::string_view builtin = "DEQUANTIZE";
