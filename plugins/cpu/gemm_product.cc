@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string>
 
 #include "plugins/cpu/gemm.h"
@@ -68,9 +69,11 @@ GemmProduct::GemmProduct(const fbx_gemm_spec& spec) {
   order_ = spec.order;
   if (order_ != FBX_GEMM_NK && order_ != FBX_GEMM_KN)
     throw Reject{"ATTR", "order " + std::to_string(order_), "attr order"};
-  n_ = spec.weights->dims[order_ == FBX_GEMM_KN], k_ = spec.weights->dims[order_ == FBX_GEMM_NK];
+  const std::span<const int64_t> dims = Tensor(spec.weights).dims();
+  const int64_t last = dims.back(), others = Count(dims.first(dims.size() - 1));
+  n_ = order_ == FBX_GEMM_NK ? others : last, k_ = order_ == FBX_GEMM_NK ? last : others;
   const bool bytes = weights_dtype_ == FBX_I8;
-  if (bytes) CheckScales(spec.weights->quant);
+  if (bytes) CheckScales(*spec.weights);
   if (spec.input != nullptr && !bytes) throw Reject{"DTYPE", "i8 rows need i8 weights", "weights"};
   kind_ = spec.input != nullptr ? Kind::kBytes : bytes ? Kind::kHybrid : Kind::kFloat;
   CheckBias(spec.bias);
@@ -81,16 +84,17 @@ GemmProduct::GemmProduct(const fbx_gemm_spec& spec) {
 void GemmProduct::CheckWeights(const fbx_tensor& w) {
   if (w.dtype != FBX_F32 && w.dtype != FBX_F16 && w.dtype != FBX_I8)
     throw Reject{"DTYPE", std::string(dtype_name(w.dtype)) + " is none of f32, f16, i8", "weights"};
-  if (w.rank != 2 || w.dims[0] < 0 || w.dims[1] < 0)
+  if (w.rank < 2 || !Tensor(&w).is_static())
     throw Reject{"SHAPE", "are no matrix of a known size", "weights"};
-  if ((w.flags & FBX_TENSOR_CONST) == 0 || (w.data == nullptr && w.dims[0] * w.dims[1] > 0))
+  if ((w.flags & FBX_TENSOR_CONST) == 0 || (w.data == nullptr && Count(Tensor(&w)) > 0))
     throw Reject{"NONCONST", "are not constant", "weights"};
   weights_dtype_ = w.dtype;
   weights_ = w.data;
 }
 
-void GemmProduct::CheckScales(const fbx_quant* q) {
-  const int axis = order_ == FBX_GEMM_NK ? 0 : 1;
+void GemmProduct::CheckScales(const fbx_tensor& w) {
+  const int axis = order_ == FBX_GEMM_NK ? 0 : w.rank - 1;
+  const fbx_quant* const q = w.quant;
   if (q == nullptr || q->scales == nullptr || q->kind == FBX_QUANT_BLOCKWISE ||
       (q->count != 1 && (q->count != n_ || q->axis != axis)))
     throw Reject{"QUANT", "have neither one scale nor one for each output", "weights"};

@@ -35,7 +35,7 @@ class GemmProduct {
   struct QuantizedRows;
 
   void CheckWeights(const fbx_tensor& weights);
-  void CheckScales(const fbx_quant* quant);
+  void CheckScales(const fbx_tensor& weights);
   void CheckBias(const fbx_tensor* bias);
   void SetActivation(const fbx_gemm_spec& spec);
   void SetResultScales(const fbx_gemm_spec& spec);

@@ -60,21 +60,27 @@ float Dot(const float* a, const float* b, int64_t count) {
   return sums[0];
 }
 
-// Adds all taps that reach the output pixel at (row, column).
-void AddTaps(const Node& n, const TransposedAxis& y, const TransposedAxis& x, int64_t row, int64_t column,
-             const float* image, float* out) {
-  const Tensor filter = n.in(1);
-  const int64_t depth = filter.dim(3);
-  const int64_t each = y.taps * x.taps * depth;
+struct Geometry {
+  TransposedAxis y, x;
+};
+
+// Adds the taps of input rows [first, last) to an output row. value(pixel, tap of an output) returns a
+// product.
+template <class F>
+void AddTaps(const Geometry& g, int64_t first, int64_t last, int64_t row, int64_t channels, const F& value,
+             float* out) {
+  const auto [y, x] = g;
   for (int64_t ky = (row + y.padding) % y.stride; ky < y.taps; ky += y.stride) {
     const int64_t from_y = (row + y.padding - ky) / y.stride;
-    if (row + y.padding < ky || from_y >= y.in) continue;
-    for (int64_t kx = (column + x.padding) % x.stride; kx < x.taps; kx += x.stride) {
-      const int64_t from_x = (column + x.padding - kx) / x.stride;
-      if (column + x.padding < kx || from_x >= x.in) continue;
-      const float* const pixel = image + (from_y * x.in + from_x) * depth;
-      const float* weights = filter.data<const float>() + (ky * x.taps + kx) * depth;
-      for (int64_t o = 0; o < filter.dim(0); ++o, weights += each) out[o] += Dot(pixel, weights, depth);
+    if (row + y.padding < ky || from_y < first || from_y >= last) continue;
+    for (int64_t column = 0; column < x.out; ++column) {
+      for (int64_t kx = (column + x.padding) % x.stride; kx < x.taps; kx += x.stride) {
+        const int64_t from_x = (column + x.padding - kx) / x.stride;
+        if (column + x.padding < kx || from_x >= x.in) continue;
+        const int64_t pixel = from_y * x.in + from_x;
+        for (int64_t o = 0; o < channels; ++o)
+          out[column * channels + o] += value(pixel, (o * y.taps + ky) * x.taps + kx);
+      }
     }
   }
 }
@@ -99,24 +105,59 @@ void TransposedConvolution::infer(const Node& n, Infer& out) {
            DimOf(n.in(1), 0)});
 }
 
-void TransposedConvolution::invoke(const Node& n) const {
+TransposedConvolution::TransposedConvolution(const Node& n) {
+  if (n.in(1).is_const()) products_ = Gemm(n, {.weights = n.in(1)});
+}
+
+TransposedConvolution::State TransposedConvolution::prepare(const Node& n, Plan& plan) const {
+  if (!n.in(1).is_const()) return {};
+  constexpr int64_t kCacheFloats = 64 * 1024;
+  const int64_t width = n.in(0).dim(2);
+  const int64_t each = width * (n.in(1).count() / std::max<int64_t>(1, n.in(1).dim(3)));
+  const int64_t band = std::max<int64_t>(1, kCacheFloats / std::max<int64_t>(1, each));
+  return {band, products_.prepare(plan, band * width),
+          plan.scratch(static_cast<size_t>(band * each) * sizeof(float))};
+}
+
+void TransposedConvolution::invoke(const Node& n, const State& state) const {
   const Tensor in = n.in(0);
   const Tensor out = n.out(0);
   if (out.count() == 0) return;
   const Options options = OptionsOf(n);
-  const TransposedAxis y = TransposedAxisOf(n, options, 1);
-  const TransposedAxis x = TransposedAxisOf(n, options, 2);
-  const int64_t channels = out.dim(3);
-  parallel_for(n.host(), static_cast<size_t>(out.dim(0) * y.out), 1, [&](size_t begin, size_t end, uint32_t) {
-    for (auto row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row) {
-      const float* const image = in.data<const float>() + row / y.out * y.in * x.in * in.dim(3);
-      float* pixel = out.data<float>() + row * x.out * channels;
-      for (int64_t column = 0; column < x.out; ++column, pixel += channels) {
-        std::copy_n(n.in(2).data<const float>(), channels, pixel);
-        AddTaps(n, y, x, row % y.out, column, image, pixel);
-      }
+  const Geometry g{TransposedAxisOf(n, options, 1), TransposedAxisOf(n, options, 2)};
+  const auto [y, x] = g;
+  const int64_t channels = out.dim(3), depth = in.dim(3), taps = channels * y.taps * x.taps;
+  const auto* const filter = n.in(1).data<const float>();
+  auto* const products = state.band > 0 ? n.scratch<float>(state.products) : nullptr;
+  const int64_t band = state.band > 0 ? state.band : y.in;
+  for (int64_t item = 0; item < out.dim(0); ++item) {
+    const float* const image = in.data<const float>() + item * y.in * x.in * depth;
+    float* const to = out.data<float>() + item * y.out * x.out * channels;
+    for (int64_t i = 0; i < y.out * x.out; ++i)
+      std::copy_n(n.in(2).data<const float>(), channels, to + i * channels);
+    for (int64_t first = 0; first < y.in; first += band) {
+      const int64_t last = std::min(y.in, first + band), begin = first * x.in;
+      if (products) products_.run(n, state.gemm, image + begin * depth, (last - first) * x.in, products);
+      const int64_t from = std::clamp<int64_t>(first * y.stride - y.padding, 0, y.out);
+      const int64_t until = std::clamp<int64_t>((last - 1) * y.stride + y.taps - y.padding, from, y.out);
+      parallel_for(n.host(), static_cast<size_t>(until - from), 1, [&](size_t a, size_t b, uint32_t) {
+        for (int64_t row = from + static_cast<int64_t>(a); row < from + static_cast<int64_t>(b); ++row) {
+          float* const line = to + row * x.out * channels;
+          if (products)
+            AddTaps(
+                g, first, last, row, channels,
+                [&](int64_t pixel, int64_t tap) { return products[(pixel - begin) * taps + tap]; }, line);
+          else
+            AddTaps(
+                g, first, last, row, channels,
+                [&](int64_t pixel, int64_t tap) {
+                  return Dot(image + pixel * depth, filter + tap * depth, depth);
+                },
+                line);
+        }
+      });
     }
-  });
+  }
 }
 
 }  // namespace fusebox::vision

@@ -7,19 +7,31 @@
 // width and height; what follows is ignored.
 #pragma once
 
+#include <fusebox/gemm.hpp>
 #include <fusebox/kernel.hpp>
 
 namespace fusebox::vision {
 
 using namespace sdk;
 
-struct TransposedConvolution {
+class TransposedConvolution {
+ public:
   static constexpr std::string_view custom = "Convolution2DTransposeBias";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
+  struct State {
+    int64_t band = 0;  // rows of an image that are multiplied at once
+    uint32_t gemm = 0, products = 0;
+  };
+
   static void supports(const Node& n);
   static void infer(const Node& n, Infer& out);
-  void invoke(const Node& n) const;
+  explicit TransposedConvolution(const Node& n);
+  State prepare(const Node& n, Plan& plan) const;
+  void invoke(const Node& n, const State& state) const;
+
+ private:
+  Gemm products_;  // of pixels with the filter as [O * h * w, I], if it is constant
 };
 
 }  // namespace fusebox::vision

@@ -33,15 +33,18 @@ struct OpNode {
   Attrs attrs = {};
   size_t results = 1;
   std::vector<DType> types = {};  // of operands; empty: f32
+  size_t constant = SIZE_MAX;     // an operand of f32
 
   Result<std::vector<Tensor>> Run() const {
     auto module = std::make_unique<Module>();
     module->source = "mediapipe.tflite";
     Function& f = module->Add("main");
     std::vector<ValueId> inputs;
-    for (size_t i = 0; i < operands.size(); ++i)
-      inputs.push_back(f.AddInput({i < types.size() ? types[i] : DType::kF32, operands[i].shape},
-                                  "in" + std::to_string(i)));
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const Type type{i < types.size() ? types[i] : DType::kF32, operands[i].shape};
+      inputs.push_back(i == constant ? f.AddConst(type, Buffer::Of<float>(operands[i].values))
+                                     : f.AddInput(type, "in" + std::to_string(i)));
+    }
     Node& node =
         f.AddNode(Op::kCustom, inputs, std::vector<Type>(results, Type{DType::kF32, Shape()}), attrs);
     node.name = name;
@@ -51,9 +54,11 @@ struct OpNode {
     FUSEBOX_ASSIGN(const auto model,
                    Model::FromModule(std::move(module), {.registry = testing::OnlyPlugin(FUSEBOX_VISION)}));
     FUSEBOX_ASSIGN(const auto session, Session::Create(model));
+    int input = 0;
     for (size_t i = 0; i < operands.size(); ++i)
-      FUSEBOX_TRY(session->SetInput(
-          static_cast<int>(i), {{DType::kF32, operands[i].shape}, Buffer::Of<float>(operands[i].values)}));
+      if (i != constant)
+        FUSEBOX_TRY(session->SetInput(
+            input++, {{DType::kF32, operands[i].shape}, Buffer::Of<float>(operands[i].values)}));
     FUSEBOX_TRY(session->Run());
     std::vector<Tensor> out;
     for (size_t i = 0; i < results; ++i) {

@@ -122,7 +122,6 @@ std::vector<double> Transposed(const Given& in, const Given& filter, const Given
 }
 
 TEST(TransposedConvolution, IsTheDefinition) {
-  const Given bias = Some({2}, 3);
   struct Form {
     Shape in, filter;
     int32_t padding, stride;
@@ -134,13 +133,17 @@ TEST(TransposedConvolution, IsTheDefinition) {
                            Form{{1, 3, 3, 2}, {2, 3, 3, 2}, 1, 1, 1, {1, 3, 3, 2}},
                            Form{{1, 2, 3, 5}, {2, 3, 3, 5}, 2, 2, 0, {1, 5, 7, 2}},
                            Form{{1, 2, 2, 1}, {2, 1, 1, 1}, 2, 3, 0, {1, 4, 4, 2}},
+                           Form{{2, 20, 64, 5}, {32, 3, 3, 5}, 1, 2, 0, {2, 40, 128, 32}},
                            Form{{1, 0, 2, 1}, {2, 1, 1, 1}, 2, 1, 0, {1, 0, 2, 2}}}) {
-    const Given in = Some(form.in, 7), filter = Some(form.filter, 9);
-    const auto out =
-        OpNode{"Convolution2DTransposeBias", 1, {in, filter, bias}, {form.padding, form.stride, form.stride}}
-            .Run();
-    ASSERT_TRUE(out) << out.error().message;
-    Near((*out)[0], form.out, Transposed(in, filter, bias, form.stride, form.before, form.out), 1e-4F);
+    const Given in = Some(form.in, 7), filter = Some(form.filter, 9), bias = Some({form.out.dims()[3]}, 3);
+    OpNode conv{
+        "Convolution2DTransposeBias", 1, {in, filter, bias}, {form.padding, form.stride, form.stride}};
+    for (const size_t constant : {SIZE_MAX, size_t{1}}) {
+      conv.constant = constant;
+      const auto out = conv.Run();
+      ASSERT_TRUE(out) << out.error().message;
+      Near((*out)[0], form.out, Transposed(in, filter, bias, form.stride, form.before, form.out), 1e-4F);
+    }
   }
 }
 

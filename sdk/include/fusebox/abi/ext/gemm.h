@@ -50,7 +50,8 @@ enum {
 
 typedef struct fbx_gemm_spec {
   fbx_head head;
-  const fbx_tensor* weights; /* constant, of rank 2. Its data must live as long as the product */
+  const fbx_tensor* weights; /* constant. Of more than two dims, all but the last are N (NK) or K (KN). Its
+                                data lives as long as the product */
   const fbx_tensor* bias;    /* constant, N values, lives as long. NULL or ABSENT: none */
   fbx_gemm_order order;
   fbx_gemm_activation activation;
