@@ -61,15 +61,16 @@ float Dot(const float* a, const float* b, int64_t count) {
 }
 
 struct Geometry {
-  TransposedAxis y, x;
+  TransposedAxis y;
+  TransposedAxis x;
+  int64_t channels;  // of the result
 };
 
 // Adds the taps of input rows [first, last) to an output row. value(pixel, tap of an output) returns a
 // product.
 template <class F>
-void AddTaps(const Geometry& g, int64_t first, int64_t last, int64_t row, int64_t channels, const F& value,
-             float* out) {
-  const auto [y, x] = g;
+void AddTaps(const Geometry& g, int64_t first, int64_t last, int64_t row, const F& value, float* out) {
+  const auto& [y, x, channels] = g;
   for (int64_t ky = (row + y.padding) % y.stride; ky < y.taps; ky += y.stride) {
     const int64_t from_y = (row + y.padding - ky) / y.stride;
     if (row + y.padding < ky || from_y < first || from_y >= last) continue;
@@ -83,6 +84,18 @@ void AddTaps(const Geometry& g, int64_t first, int64_t last, int64_t row, int64_
       }
     }
   }
+}
+
+// Adds the taps of input rows [first, last) to an image.
+template <class F>
+void AddBand(const fbx_host* host, const Geometry& g, int64_t first, int64_t last, const F& value,
+             float* out) {
+  const int64_t from = std::clamp<int64_t>(first * g.y.stride - g.y.padding, 0, g.y.out);
+  const int64_t until = std::clamp<int64_t>((last - 1) * g.y.stride + g.y.taps - g.y.padding, from, g.y.out);
+  parallel_for(host, static_cast<size_t>(until - from), 1, [&](size_t begin, size_t end, uint32_t) {
+    for (int64_t row = from + static_cast<int64_t>(begin); row < from + static_cast<int64_t>(end); ++row)
+      AddTaps(g, first, last, row, value, out + row * g.x.out * g.channels);
+  });
 }
 
 }  // namespace
@@ -124,39 +137,31 @@ void TransposedConvolution::invoke(const Node& n, const State& state) const {
   const Tensor out = n.out(0);
   if (out.count() == 0) return;
   const Options options = OptionsOf(n);
-  const Geometry g{TransposedAxisOf(n, options, 1), TransposedAxisOf(n, options, 2)};
-  const auto [y, x] = g;
-  const int64_t channels = out.dim(3), depth = in.dim(3), taps = channels * y.taps * x.taps;
+  const Geometry g{TransposedAxisOf(n, options, 1), TransposedAxisOf(n, options, 2), out.dim(3)};
+  const int64_t height = g.y.in;
+  const int64_t width = g.x.in;
+  const int64_t depth = in.dim(3);
+  const auto* image = in.data<const float>();
+  auto* to = out.data<float>();
   const auto* const filter = n.in(1).data<const float>();
-  auto* const products = state.band > 0 ? n.scratch<float>(state.products) : nullptr;
-  const int64_t band = state.band > 0 ? state.band : y.in;
+  const auto dot = [&](int64_t pixel, int64_t tap) {
+    return Dot(image + pixel * depth, filter + tap * depth, depth);
+  };
   for (int64_t item = 0; item < out.dim(0); ++item) {
-    const float* const image = in.data<const float>() + item * y.in * x.in * depth;
-    float* const to = out.data<float>() + item * y.out * x.out * channels;
-    for (int64_t i = 0; i < y.out * x.out; ++i)
-      std::copy_n(n.in(2).data<const float>(), channels, to + i * channels);
-    for (int64_t first = 0; first < y.in; first += band) {
-      const int64_t last = std::min(y.in, first + band), begin = first * x.in;
-      if (products) products_.run(n, state.gemm, image + begin * depth, (last - first) * x.in, products);
-      const int64_t from = std::clamp<int64_t>(first * y.stride - y.padding, 0, y.out);
-      const int64_t until = std::clamp<int64_t>((last - 1) * y.stride + y.taps - y.padding, from, y.out);
-      parallel_for(n.host(), static_cast<size_t>(until - from), 1, [&](size_t a, size_t b, uint32_t) {
-        for (int64_t row = from + static_cast<int64_t>(a); row < from + static_cast<int64_t>(b); ++row) {
-          float* const line = to + row * x.out * channels;
-          if (products)
-            AddTaps(
-                g, first, last, row, channels,
-                [&](int64_t pixel, int64_t tap) { return products[(pixel - begin) * taps + tap]; }, line);
-          else
-            AddTaps(
-                g, first, last, row, channels,
-                [&](int64_t pixel, int64_t tap) {
-                  return Dot(image + pixel * depth, filter + tap * depth, depth);
-                },
-                line);
-        }
-      });
+    for (int64_t i = 0; i < g.y.out * g.x.out; ++i)
+      std::copy_n(n.in(2).data<const float>(), g.channels, to + i * g.channels);
+    if (state.band == 0) AddBand(n.host(), g, 0, height, dot, to);
+    for (int64_t first = 0; state.band > 0 && first < height; first += state.band) {
+      const int64_t last = std::min(height, first + state.band);
+      const int64_t begin = first * width;
+      const int64_t taps = g.channels * g.y.taps * g.x.taps;
+      auto* const products = n.scratch<float>(state.products);
+      products_.run(n, state.gemm, image + begin * depth, (last - first) * width, products);
+      const auto product = [=](int64_t pixel, int64_t tap) { return products[(pixel - begin) * taps + tap]; };
+      AddBand(n.host(), g, first, last, product, to);
     }
+    image += height * width * depth;
+    to += g.y.out * g.x.out * g.channels;
   }
 }
 

@@ -21,7 +21,8 @@ class TransposedConvolution {
 
   struct State {
     int64_t band = 0;  // rows of an image that are multiplied at once
-    uint32_t gemm = 0, products = 0;
+    uint32_t gemm = 0;
+    uint32_t products = 0;
   };
 
   static void supports(const Node& n);

@@ -24,9 +24,10 @@ struct SwigluBlock {
     for (const uint32_t i : {1u, 2u, 3u}) Gemm::supports(n, {.weights = n.in(i)});
   }
   static void infer(const Node& n, Infer& out) {
-    const Tensor x = n.in(0), gate = n.in(1);
-    const int64_t d = x.rank() > 0 ? x.dim(-1) : -1, h = gate.rank() == 2 ? gate.dim(0) : -1;
-    if (!Is(gate, h, d) || !Is(n.in(2), h, d) || !Is(n.in(3), d, h))
+    const Tensor x = n.in(0);
+    const int64_t d = x.rank() > 0 ? x.dim(-1) : -1;
+    const int64_t h = n.in(1).rank() > 0 ? n.in(1).dim(0) : -1;
+    if (!Is(n.in(1), h, d) || !Is(n.in(2), h, d) || !Is(n.in(3), d, h))
       throw Error{FBX_INVALID, "x [..., D], gate and up [H, D], and down [D, H] do not fit together"};
     out.like(0, x);
   }

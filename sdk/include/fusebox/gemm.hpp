@@ -23,6 +23,14 @@
 namespace fusebox::sdk {
 inline namespace v1 {
 
+// Optional arguments of a call. Strides are in elements; 0: rows without gaps. `times`: abi/ext/gemm.h.
+struct GemmRows {
+  int64_t a_stride = 0;
+  int64_t c_stride = 0;
+  const float* times = nullptr;
+  int64_t times_stride = 0;
+};
+
 class Gemm {
  public:
   struct Spec {
@@ -30,15 +38,10 @@ class Gemm {
     std::optional<Tensor> bias = {};
     fbx_gemm_order order = FBX_GEMM_NK;
     fbx_gemm_activation activation = FBX_GEMM_NONE;
-    float lowest = 0, highest = 0;     // of FBX_GEMM_CLAMP
+    float lowest = 0;  // of FBX_GEMM_CLAMP
+    float highest = 0;
     const fbx_quant* input = nullptr;  // of A and C, if they are i8
     const fbx_quant* output = nullptr;
-  };
-  // Strides are in elements; 0: rows without gaps. `times`: abi/ext/gemm.h.
-  struct Rows {
-    int64_t a_stride = 0, c_stride = 0;
-    const float* times = nullptr;
-    int64_t times_stride = 0;
   };
 
   // Throws Reject with the reason if this product is unsupported.
@@ -54,9 +57,8 @@ class Gemm {
 
   // The slot of the scratch memory of a run with up to m rows.
   uint32_t prepare(Plan& plan, int64_t m) const { return plan.scratch(gemm_->scratch(product_.get(), m)); }
-  // c [m][N] = epilogue(a [m][K] * weights). Throws Error.
-  template <class A, class C>
-  void run(const Node& n, uint32_t slot, const A* a, int64_t m, C* c, const Rows& rows = {}) const {
+  // c [m][N] = epilogue(a [m][K] * weights), f32 or i8. Throws Error.
+  void run(const Node& n, uint32_t slot, const void* a, int64_t m, void* c, const GemmRows& rows = {}) const {
     const fbx_gemm_call call{.head = FBX_HEAD(fbx_gemm_call),
                              .m = m,
                              .a = a,

@@ -20,7 +20,7 @@
  * manifest of the calling plugin requires it ("fusebox.weights/1?") and the user has a store. Otherwise the
  * first run packs them to the heap, and all sessions of the model share them.
  *
- * Results do not depend on the number of threads, and those of a row do not depend on M. A NaN in a row of A
+ * Results do not depend on the number of threads, nor do the results of a row depend on M. A NaN in a row of A
  * makes the row of C NaN; in i8 there is none.
  */
 #ifndef FUSEBOX_ABI_EXT_GEMM_H_
@@ -32,8 +32,9 @@ FBX_EXTERN_C_BEGIN
 
 #define FBX_EXT_GEMM "fusebox.gemm/1"
 
+/* Dims of the weights. */
 typedef int32_t fbx_gemm_order;
-enum { FBX_GEMM_NK = 0, FBX_GEMM_KN = 1 }; /* dims of the weights */
+enum { FBX_GEMM_NK = 0, FBX_GEMM_KN = 1 };
 
 /* Applied to sums with bias. i8 results: NONE, RELU, RELU6 and CLAMP only. */
 typedef int32_t fbx_gemm_activation;
