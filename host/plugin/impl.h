@@ -40,7 +40,9 @@ struct Registry::Impl final : Broker {
   ~Impl();
 
   Status AddFound(const Found& found);
-  Status AddBuiltIn(const fbx_static_plugin&);
+  // A linked-in plugin gets its place in the search order, and is opened afterwards.
+  Result<Plugin*> PlaceBuiltIn(const fbx_static_plugin&);
+  Status OpenBuiltIn(Plugin& plugin);
   // The user's options over the schema defaults of the manifest.
   Result<Attrs> OptionsFor(const Manifest& manifest) const;
   // The loaded plugin; null if it is unusable (its info has the reason). A failure is logged, once, unless

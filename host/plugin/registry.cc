@@ -104,7 +104,7 @@ Status Registry::Impl::AddFound(const Found& found) {
   return {};
 }
 
-Status Registry::Impl::AddBuiltIn(const fbx_static_plugin& added) {
+Result<Registry::Impl::Plugin*> Registry::Impl::PlaceBuiltIn(const fbx_static_plugin& added) {
   Manifest stated{.path = "built in"};
   if (added.manifest.len > 0) {
     FUSEBOX_ASSIGN(stated, ParseManifest(FromAbi(added.manifest)).At("built-in plugin"));
@@ -114,6 +114,11 @@ Status Registry::Impl::AddBuiltIn(const fbx_static_plugin& added) {
   plugin.entry = added.entry;
   info.built_in = true;
   info.manifest = std::move(stated);
+  return &plugin;
+}
+
+Status Registry::Impl::OpenBuiltIn(Plugin& plugin) {
+  PluginInfo& info = plugin.info;
   if (Status opened = Open(plugin).At("built-in plugin"); !opened) {
     Mark(info, PluginInfo::State::kBroken, opened.error().message);
     return opened;
@@ -123,6 +128,7 @@ Status Registry::Impl::AddBuiltIn(const fbx_static_plugin& added) {
     Mark(info, PluginInfo::State::kDenied, std::move(why));
   for (Plugin& other : plugins) {
     if (&other == &plugin || other.info.manifest.id != info.manifest.id) continue;
+    if (other.info.built_in && other.loaded == nullptr) continue;  // opened later
     if (other.info.state != PluginInfo::State::kOk) continue;
     if (other.named) {
       Mark(info, PluginInfo::State::kShadowed, "by " + other.info.manifest.path);
@@ -287,10 +293,17 @@ Result<std::shared_ptr<Registry>> Registry::Create(const Config& config,
     if (added) added = impl.AddFound(found);
   impl.WarnOfBroken();
   FUSEBOX_TRY(added);
-  for (const fbx_static_plugin* plugin : built_in) FUSEBOX_TRY(impl.AddBuiltIn(*plugin));
+  std::vector<Impl::Plugin*> placed;
+  for (const fbx_static_plugin* plugin : built_in) {
+    FUSEBOX_ASSIGN(placed.emplace_back(), impl.PlaceBuiltIn(*plugin));
+  }
   // Its tables are all that its manifest states, and reading that would take longer than opening a model.
   const fbx_static_plugin cpu{FBX_HEAD(fbx_static_plugin), &fusebox_cpu_entry_v1, {}};
-  if (cpu.entry != nullptr) FUSEBOX_TRY(impl.AddBuiltIn(cpu));
+  if (cpu.entry != nullptr) {  // last in the search order, but others may require its services
+    FUSEBOX_ASSIGN(Impl::Plugin* const plugin, impl.PlaceBuiltIn(cpu));
+    FUSEBOX_TRY(impl.OpenBuiltIn(*plugin));
+  }
+  for (Impl::Plugin* plugin : placed) FUSEBOX_TRY(impl.OpenBuiltIn(*plugin));
   impl.WarnOfUnknownIds();
   return registry;
 }
@@ -301,7 +314,8 @@ Status Registry::Add(const fbx_entry& entry, std::string_view manifest) {
 
 Status Registry::Add(const fbx_static_plugin& added) {
   const std::lock_guard lock(impl_->mutex);
-  FUSEBOX_TRY(impl_->AddBuiltIn(added));
+  FUSEBOX_ASSIGN(Impl::Plugin* const plugin, impl_->PlaceBuiltIn(added));
+  FUSEBOX_TRY(impl_->OpenBuiltIn(*plugin));
   impl_->retired.push_back(std::exchange(impl_->kernels, {}));
   impl_->op_schemas.clear();
   return {};

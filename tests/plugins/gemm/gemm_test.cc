@@ -367,6 +367,21 @@ TEST_F(GemmTest, DeclinesWithTheReason) {
               HasSubstr("ATTR: clamps to no range (activation)"));
 }
 
+TEST_F(GemmTest, LinkedPluginsMayRequireIt) {
+  constexpr std::string_view kManifest = R"({"manifest_version": "1.0", "abi": {"major": 1},
+      "plugin": {"id": "t.plugin", "version": "1.0.0", "namespace": "t"},
+      "provides": {"ops": [{"custom": "t.gemm"}]}, "requires": {"extensions": ["fusebox.gemm/1"]}})";
+  const fbx_static_plugin plugin{FBX_HEAD(fbx_static_plugin), &kGemmOp, {kManifest.data(), kManifest.size()}};
+  const fbx_static_plugin* const plugins[] = {&plugin};
+  Config config;
+  config.search_default_path = false;
+  const auto registry = Registry::Create(config, plugins);
+  ASSERT_TRUE(registry) << registry.error().message;
+  const Product p;
+  const auto model = Model::FromModule(Build(p, Make(p)), {.registry = *registry});
+  EXPECT_TRUE(model) << model.error().message;
+}
+
 TEST(GemmWithout, TheExtensionIsNamed) {
   fbx_host host{};
   host.head = FBX_HEAD(fbx_host);

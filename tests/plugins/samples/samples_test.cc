@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "tests/plugins/composite.h"
 
@@ -80,6 +83,23 @@ TEST(SampleSwigluBlock, DeclinesWithTheReason) {
                       {w, Buffer::Of<float>(std::vector<float>(16))},
                       {other, Buffer::Of<float>(some)}};
   EXPECT_THAT(misfit.WhyNot(SAMPLE_SWIGLU_BLOCK), HasSubstr("do not fit together"));
+}
+
+TEST(SampleSwigluBlock, NamesTheExtensionThatItsManifestLacks) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(::testing::TempDir()) / "com.acme.swiglu_block";
+  fs::remove_all(folder);
+  fs::copy(SAMPLE_SWIGLU_BLOCK, folder);
+  std::ifstream in(folder / "fusebox-plugin.json");
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  text.replace(text.find("\"fusebox.gemm/1\", "), 18, "");
+  std::ofstream(folder / "fusebox-plugin.json") << text;
+  const Type x{DType::kF32, Shape({4, 4})};
+  testing::Composite c{"acme.swiglu_block", {x, x, x, x}, {x}};
+  const Tensor some{x, Buffer::Of<float>(std::vector<float>(16))};
+  c.constants = {{}, some, some, some};
+  EXPECT_THAT(c.WhyNot(folder.string()), HasSubstr("there is no fusebox.gemm/1: list it under"));
+  EXPECT_EQ(c.WhyNot(SAMPLE_SWIGLU_BLOCK), "");
 }
 
 TEST(SampleGeluRule, EmitsTheBuiltinOp) {
