@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "plugins/cpu/dispatch.h"
-#include "plugins/cpu/gemm.h"
-#include "plugins/cpu/integer_gemm.h"
+#include "plugins/cpu/base/dispatch.h"
+#include "plugins/cpu/base/shape.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/quantized_product.h"
-#include "plugins/cpu/shape.h"
+#include "plugins/cpu/products/gemm.h"
+#include "plugins/cpu/products/integer_gemm.h"
+#include "plugins/cpu/products/quantized_product.h"
 
 namespace fusebox::cpu {
 namespace {
