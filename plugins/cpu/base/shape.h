@@ -14,11 +14,12 @@
 
 #include <fusebox/kernel.hpp>
 
-#include "plugins/cpu/base/parallel.h"
+#include "plugins/math/parallel.h"
 
 namespace fusebox::cpu {
 
 using namespace sdk;
+using math::ParallelFor;
 
 inline constexpr int kMaxRank = 8;
 

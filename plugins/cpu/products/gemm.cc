@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "plugins/cpu/base/parallel.h"
+#include "plugins/math/costs.h"
+#include "plugins/math/parallel.h"
 #include "plugins/math/simd/targets.h"
 
 #ifndef FUSEBOX_CPU_GEMM_CODE
@@ -14,7 +15,6 @@ namespace fusebox::cpu {
 struct GemmCode {
   void (*f32)(const RowProduct<float>&);
   void (*f64)(const RowProduct<double>&);
-  void (*panels)(const PanelProduct&);
 };
 }  // namespace fusebox::cpu
 #endif
@@ -111,119 +111,8 @@ void Block(const RowProduct<T>& x) {
   }
 }
 
-// As many rows and panels as there are registers for sums and, on x86-64, for the addresses of rows. One
-// vector, half or a quarter of a panel.
-using PanelTag = hn::CappedTag<float, kPanelRows>;
-constexpr int kPanelVectors = kPanelRows / HWY_MAX_LANES_D(PanelTag);
-constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM;
-constexpr int kTileRows = kPanelVectors == 1 ? 7 : kPanelVectors == 2 ? 6 : kManyRegisters ? 5 : 2;
-// For the last eight columns: CPUs that halve vectors of 64 bytes take half as long for them.
-using HalfPanelTag = hn::CappedTag<float, kPanelRows / 2>;
-constexpr int64_t kHalfPanel = kPanelRows / 2;
-
-// Rows from `row` on; those beyond the last repeat it and are not stored.
-template <class D, int kRows, int kVectors>
-HWY_INLINE void PanelTile(const PanelProduct& x, int64_t row, int64_t column) {
-  constexpr D d;
-  constexpr int64_t kLanes = HWY_MAX_LANES_D(D), kPerPanel = kPanelRows / kLanes;
-  const int64_t depth = x.segments * x.segment, count = std::min<int64_t>(kRows, x.m - row);
-  const float* panel = x.panels + column * depth;
-  const int64_t columns = std::min<int64_t>(kVectors * kLanes, x.n - column);
-  hn::Vec<D> sums[kRows][kVectors];
-#pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) {
-    const int64_t left = x.bias ? columns - v * kLanes : 0;
-    const float* const bias = x.bias ? x.bias + column + v * kLanes : nullptr;
-    const auto start = left >= kLanes ? hn::LoadU(d, bias)
-                       : left > 0     ? hn::LoadN(d, bias, static_cast<size_t>(left))
-                                      : hn::Zero(d);
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) sums[r][v] = start;
-  }
-  const float* const* rows[kRows];
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) rows[r] = x.rows + (row + std::min<int64_t>(r, count - 1)) * x.segments;
-  for (int64_t s = 0; s < x.segments; ++s) {
-    const float* a[kRows];
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) a[r] = rows[r][s] + x.segment;
-    for (int64_t p = -x.segment; p != 0; ++p, panel += kPanelRows) {  // a register less than up to a limit
-      hn::Vec<D> b[kVectors];
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v)
-        b[v] = hn::LoadU(d, panel + v / kPerPanel * depth * kPanelRows + v % kPerPanel * kLanes);
-#pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) {
-        const auto value = hn::Set(d, a[r][p]);
-#pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(value, b[v], sums[r][v]);
-      }
-    }
-  }
-  const auto high = hn::Set(d, x.highest), low = hn::Set(d, x.lowest);
-  const auto clamp = [&](hn::Vec<D> sum) HWY_ATTR {
-    sum = hn::IfThenElse(hn::Lt(sum, low), low, sum);  // NaN stays: it compares false
-    return hn::IfThenElse(hn::Gt(sum, high), high, sum);
-  };
-  if (count == kRows && (columns == kVectors * kLanes || kPanelVectors == 1)) {
-    float* to = x.c + row * x.ldc + column;
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r, to += x.ldc) {
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) {
-        const int64_t left = columns - v * kLanes;
-        if (left >= kLanes) hn::StoreU(clamp(sums[r][v]), d, to + v * kLanes);
-        else hn::StoreN(clamp(sums[r][v]), d, to + v * kLanes, static_cast<size_t>(left));
-      }
-    }
-    return;
-  }
-  HWY_ALIGN float stored[kRows * kVectors * kLanes];
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) hn::Store(sums[r][v], d, stored + (r * kVectors + v) * kLanes);
-  }
-#pragma GCC unroll 1
-  for (int64_t r = 0; r < count; ++r) {
-    const float* const from = stored + r * kVectors * kLanes;
-    float* const to = x.c + (row + r) * x.ldc + column;
-#pragma GCC unroll 1
-    for (int64_t j = 0; j < columns; j += kLanes) {
-      const auto sum = clamp(hn::Load(d, from + j));
-      if (columns - j >= kLanes) hn::StoreU(sum, d, to + j);
-      else hn::StoreN(sum, d, to + j, static_cast<size_t>(columns - j));
-    }
-  }
-}
-
-template <class D, int kVectors>
-HWY_INLINE void PanelStrip(const PanelProduct& x, int64_t column) {
-  int64_t row = 0;
-  constexpr bool kHalf = HWY_MAX_LANES_D(D) * kVectors < kPanelRows;  // rare, so without code for few rows
-  for (; row + (kHalf ? 0 : 2) < x.m; row += kTileRows) PanelTile<D, kTileRows, kVectors>(x, row, column);
-  if constexpr (!kHalf) {
-    if (row < x.m) PanelTile<D, 2, kVectors>(x, row, column);
-  }
-}
-
-void Panels(const PanelProduct& x) {
-  int64_t column = 0;
-  if constexpr (kPanelVectors == 1) {
-    for (; x.n - column > kPanelRows + kHalfPanel; column += 2 * kPanelRows)
-      PanelStrip<PanelTag, 2>(x, column);
-    if (x.n - column > kHalfPanel) {
-      PanelStrip<PanelTag, 1>(x, column);
-      column += kPanelRows;
-    }
-    if (column < x.n) PanelStrip<HalfPanelTag, 1>(x, column);
-  } else {
-    for (; column < x.n; column += kPanelRows) PanelStrip<PanelTag, kPanelVectors>(x, column);
-  }
-}
-
 const GemmCode& Code() {
-  static constexpr GemmCode code{Block<float>, Block<double>, Panels};
+  static constexpr GemmCode code{Block<float>, Block<double>};
   return code;
 }
 
@@ -236,53 +125,10 @@ namespace {
 
 constexpr int64_t kUnitColumns = 64;  // MultiplyParallel: columns or rows of a unit
 constexpr int64_t kTaskRows = 128;
-constexpr int64_t kTaskWork = 16 * 1024;  // multiply-adds for which a thread pays
 
 std::vector<const GemmCode*> GemmCodes() { return FUSEBOX_SIMD_TABLES(GemmCode, Code); }
 
 }  // namespace
-
-void Multiply(const PanelProduct& product) { math::SimdChoice<GemmCode, GemmCodes>::Best().panels(product); }
-
-void PackPanels(const float* rows, int64_t n, int64_t depth, float* to) {
-  for (int64_t first = 0; first < n; first += kPanelRows, to += kPanelRows * depth) {
-    const int64_t count = std::min(kPanelRows, n - first);
-    for (int64_t p = 0; p < depth; ++p) {
-      for (int64_t i = 0; i < count; ++i) to[p * kPanelRows + i] = rows[(first + i) * depth + p];
-      std::fill(to + p * kPanelRows + count, to + (p + 1) * kPanelRows, 0.0f);
-    }
-  }
-}
-
-void PackPanelsOfColumns(const float* columns, int64_t n, int64_t depth, float* to) {
-  for (int64_t first = 0; first < n; first += kPanelRows) {
-    const int64_t count = std::min(kPanelRows, n - first);
-    for (int64_t p = 0; p < depth; ++p, to += kPanelRows)
-      std::fill(std::copy_n(columns + p * n + first, count, to), to + kPanelRows, 0.0f);
-  }
-}
-
-void MultiplyParallel(const fbx_host* host, const RowProduct<float>& x, const float* panels) {
-  constexpr int64_t kRows = 64, kColumns = 8 * kPanelRows;  // of a task
-  const ActivationRange<float> range(x.activation);
-  const int64_t chunks = (x.m + kRows - 1) / kRows, blocks = (x.n + kColumns - 1) / kColumns;
-  const auto run = [&](size_t begin, size_t end, uint32_t) {
-    const float* rows[kRows];
-    for (auto task = static_cast<int64_t>(begin); task < static_cast<int64_t>(end); ++task) {
-      const int64_t first = task / blocks * kRows, column = task % blocks * kColumns;
-      const int64_t count = std::min(kRows, x.m - first), columns = std::min(kColumns, x.n - column);
-      for (int64_t i = 0; i < count; ++i) rows[i] = x.a + (first + i) * x.lda;
-      float* const c = x.c + first * x.ldc + column;
-      Multiply({rows, count, 1, x.k, panels + column * x.k, x.bias ? x.bias + column : nullptr, range.lowest,
-                range.highest, c, x.ldc, columns});
-      for (int64_t i = 0; x.activation == Activation::kTanh && i < count; ++i)
-        Activate(x.activation, c + i * x.ldc, static_cast<size_t>(columns));
-    }
-  };
-  const int64_t work = std::max<int64_t>(1, kRows * kColumns * x.k);
-  ParallelFor(host, static_cast<size_t>(chunks * blocks),
-              static_cast<size_t>(std::max<int64_t>(1, kTaskWork / work)), run);
-}
 
 template <class T>
 void Multiply(const RowProduct<T>& product) {
@@ -297,8 +143,8 @@ void MultiplyParallel(const fbx_host* host, const RowProduct<T>& x) {
   const int64_t unit = by_columns ? kUnitColumns : kTaskRows;
   const int64_t units = ((by_columns ? x.n : x.m) + unit - 1) / unit;
   const int64_t work = std::max<int64_t>(1, unit * x.k * (by_columns ? x.m : x.n));
-  const size_t grain = static_cast<size_t>(std::max<int64_t>(1, kTaskWork / work));
-  ParallelFor(host, static_cast<size_t>(units), grain, [&](size_t begin, size_t end, uint32_t) {
+  const size_t grain = static_cast<size_t>(std::max<int64_t>(1, math::kTaskWork / work));
+  math::ParallelFor(host, static_cast<size_t>(units), grain, [&](size_t begin, size_t end, uint32_t) {
     // Unit by unit, since the depth of a block depends on the rows of a call.
     for (int64_t u = static_cast<int64_t>(begin); u < static_cast<int64_t>(end); ++u) {
       RowProduct<T> part = x;

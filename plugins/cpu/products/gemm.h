@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The float matrix product: rows of `a` times rows of `b` (the layout of TFLite's FULLY_CONNECTED and CONV_2D
-// weights).
+// Dot products of rows of `a` with rows of `b` (the layout of TFLite's FULLY_CONNECTED and CONV_2D weights)
+// as they are: for f64, and for few rows of f32, for which packing (panels.h) does not pay.
 #pragma once
 
 #include <algorithm>
@@ -34,30 +34,6 @@ template <class T>
 void Multiply(const RowProduct<T>& product);
 template <class T>
 void MultiplyParallel(const fbx_host* host, const RowProduct<T>& product);
-
-// The same with `b` packed: panels of 16 rows, [panel][depth][row], zeros beyond the last row. A row of `a`
-// is in `segments` parts of `segment` elements. Each sum is added in the order of the depth.
-inline constexpr int64_t kPanelRows = 16;
-struct PanelProduct {
-  const float* const* rows;  // [m][segments]
-  int64_t m, segments, segment;
-  const float* panels;
-  const float* bias;  // n values, or null
-  float lowest, highest;
-  float* c;
-  int64_t ldc, n;
-};
-void Multiply(const PanelProduct& product);
-// Elements of n packed rows of `depth`.
-inline int64_t PanelElements(int64_t n, int64_t depth) {
-  return (n + kPanelRows - 1) / kPanelRows * kPanelRows * depth;
-}
-void PackPanels(const float* rows, int64_t n, int64_t depth, float* to);
-// The same for a transposed matrix [depth][n].
-void PackPanelsOfColumns(const float* columns, int64_t n, int64_t depth, float* to);
-// The product with packed `b`: its b and ldb are not read. Pays from some rows on.
-inline constexpr int64_t kLeastPanelRows = 16;
-void MultiplyParallel(const fbx_host* host, const RowProduct<float>& product, const float* panels);
 
 // out[j][i] = in[i][j] for `rows` x `columns` elements of `in`.
 template <class T>

@@ -14,7 +14,23 @@ void PackPanels(const float* weights, const PanelShape& s, float* to) {
     weights = moved.data();
   }
   for (int64_t group = 0; group < s.groups; ++group, weights += s.columns * s.depth, to += s.each())
-    PackPanels(weights, s.columns, s.depth, to);
+    math::PackF32(s.layout(), weights, to);
+}
+
+void MultiplyParallel(const fbx_host* host, const RowProduct<float>& x, const float* panels) {
+  const ActivationRange<float> range(x.activation);
+  const auto ldc = static_cast<size_t>(x.ldc);
+  math::Multiply(host, {math::MatrixRows(x.a, static_cast<size_t>(x.m), static_cast<size_t>(x.lda),
+                                         static_cast<size_t>(x.k)),
+                        {.layout = PanelLayout(x.n, x.k),
+                         .weights = panels,
+                         .start = x.bias,
+                         .c = x.c,
+                         .ldc = ldc,
+                         .low = range.lowest,
+                         .high = range.highest}});
+  for (int64_t i = 0; x.activation == Activation::kTanh && i < x.m; ++i)
+    Activate(x.activation, x.c + i * x.ldc, static_cast<size_t>(x.n));
 }
 
 const float* KeptPanels::Get(const Node& n) const {
@@ -23,8 +39,8 @@ const float* KeptPanels::Get(const Node& n) const {
     const PanelShape& s = shape_;
     return PackedWeights(
         n,
-        {.what = "panels",
-         .numbers = {kPanelRows, s.columns, s.depth, s.groups, s.taps},
+        {.what = "f32 panels",
+         .numbers = {static_cast<int64_t>(math::BestF32Code().lanes), s.columns, s.depth, s.groups, s.taps},
          .sources = {weights},
          .size = static_cast<size_t>(Product(s.elements(), sizeof(float)))},
         [&](void* to) { PackPanels(weights.data<const float>(), s, static_cast<float*>(to)); });

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "plugins/cpu/base/parallel.h"
+#include "plugins/math/parallel.h"
 #include "plugins/cpu/quantized/quant.h"
 
 namespace fusebox::cpu {

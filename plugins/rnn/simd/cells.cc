@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/rnn/simd/panels.h"
+#include "plugins/rnn/simd/cells.h"
 
 #include <algorithm>
 #include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "plugins/rnn/simd/panels.cc"
+#define HWY_TARGET_INCLUDE "plugins/rnn/simd/cells.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "plugins/math/gemm/tile-inl.h"
 #include "plugins/math/simd/vector-inl.h"
 #include "plugins/rnn/simd/winograd-inl.h"
 
@@ -17,66 +16,6 @@ HWY_BEFORE_NAMESPACE();
 namespace fusebox::rnn::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using namespace math::HWY_NAMESPACE;
-
-template <int kRows, int kPanels>
-HWY_INLINE void MultiplyTile(const PanelTask& task, size_t row, size_t group, size_t column, size_t columns) {
-  FloatVector sums[kRows][kPanels];
-  const float* x[kRows];
-  float* out[kRows];
-  const size_t first = group * kGroupPanels * kFloatLanes;
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-    const size_t at = row + r;
-    x[r] = task.in.at(at) + column;
-    out[r] = task.out + at * task.out_stride + first;
-    const float* start = task.start ? task.start + at * task.start_stride + first : nullptr;
-    if (column > 0) start = out[r];
-#pragma GCC unroll 4
-    for (int p = 0; p < kPanels; ++p)
-      sums[r][p] = start ? hn::LoadU(fd, start + p * kFloatLanes) : hn::Zero(fd);
-  }
-  const float* HWY_RESTRICT weights = task.weights + first * task.in.columns + column * kPanels * kFloatLanes;
-  for (size_t k = 0; k < columns; ++k, weights += kPanels * kFloatLanes) {
-#pragma GCC unroll 4
-    for (int p = 0; p < kPanels; ++p) {
-      const FloatVector weight = hn::LoadU(fd, weights + p * kFloatLanes);
-#pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) sums[r][p] = hn::MulAdd(weight, hn::Set(fd, x[r][k]), sums[r][p]);
-    }
-  }
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-    for (int p = 0; p < kPanels; ++p) hn::StoreU(sums[r][p], fd, out[r] + p * kFloatLanes);
-  }
-}
-
-template <int kPanels, int kRows = kMaxTileRows>
-HWY_INLINE void MultiplyRows(const PanelTask& task, size_t group, size_t column, size_t columns,
-                             size_t row = 0) {
-  for (; task.in.count() - row >= kRows; row += kRows)
-    MultiplyTile<kRows, kPanels>(task, row, group, column, columns);
-  if constexpr (kRows > 1) {
-    if (row < task.in.count()) MultiplyRows<kPanels, kRows - 1>(task, group, column, columns, row);
-  }
-}
-
-void Multiply(const PanelTask& task, size_t begin, size_t end) {
-  constexpr size_t kColumns = 1024;  // of a group: stays in the L2 cache for all rows
-  for (size_t group = begin; group < end; ++group) {
-    size_t column = 0;
-    do {
-      const size_t columns = std::min(kColumns, task.in.columns - column);
-      switch (std::min(kGroupPanels, task.panels - group * kGroupPanels)) {
-        case 1: MultiplyRows<1>(task, group, column, columns); break;
-        case 2: MultiplyRows<2>(task, group, column, columns); break;
-        case 3: MultiplyRows<3>(task, group, column, columns); break;
-        default: MultiplyRows<4>(task, group, column, columns); break;
-      }
-      column += columns;
-    } while (column < task.in.columns);
-  }
-}
 
 // Calls f(row, first cell, cells left) for every vector of cells.
 template <class F>
@@ -168,17 +107,16 @@ void ActivateRow(Activation activation, size_t cells, const float* sums, float* 
     StoreSome(Activated(fd, LoadSome(sums + cell, cells - cell), activation), out + cell, cells - cell);
 }
 
-const PanelCode& PanelsCode() {
-  static constexpr PanelCode code{kFloatLanes,
-                                  Multiply,
-                                  GruAfter,
-                                  GruReset,
-                                  GruBefore,
-                                  Lstm,
-                                  {WinogradIn<0>, WinogradIn<1>, WinogradIn<2>, WinogradIn<3>},
-                                  {WinogradOut<0>, WinogradOut<1>, WinogradOut<2>, WinogradOut<3>},
-                                  Within,
-                                  ActivateRow};
+const CellCode& CellsCode() {
+  static constexpr CellCode code{kFloatLanes,
+                                 GruAfter,
+                                 GruReset,
+                                 GruBefore,
+                                 Lstm,
+                                 {WinogradIn<0>, WinogradIn<1>, WinogradIn<2>, WinogradIn<3>},
+                                 {WinogradOut<0>, WinogradOut<1>, WinogradOut<2>, WinogradOut<3>},
+                                 Within,
+                                 ActivateRow};
   return code;
 }
 
@@ -188,15 +126,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fusebox::rnn {
 
-std::vector<const PanelCode*> PanelCodes() { return FUSEBOX_SIMD_TABLES(PanelCode, PanelsCode); }
-
-void PackPanelRow(size_t lanes, size_t panels, size_t output, const float* row, size_t columns, float* to) {
-  const size_t panel = output / lanes, group = panel / kGroupPanels;
-  const size_t width = std::min(kGroupPanels, panels - group * kGroupPanels) * lanes;
-  float* const at =
-      to + group * kGroupPanels * lanes * columns + panel % kGroupPanels * lanes + output % lanes;
-  for (size_t k = 0; k < columns; ++k) at[k * width] = row[k];
-}
+std::vector<const CellCode*> CellCodes() { return FUSEBOX_SIMD_TABLES(CellCode, CellsCode); }
 
 }  // namespace fusebox::rnn
 #endif

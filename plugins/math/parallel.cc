@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/cpu/base/parallel.h"
+#include "plugins/math/parallel.h"
 
-namespace fusebox::cpu {
+namespace fusebox::math {
 using namespace sdk;
 
 void RunChunks(const fbx_host* host, size_t n, size_t grain, Chunk run, const void* f) {
@@ -9,4 +9,4 @@ void RunChunks(const fbx_host* host, size_t n, size_t grain, Chunk run, const vo
                [run, f](size_t begin, size_t end, uint32_t worker) { run(f, begin, end, worker); });
 }
 
-}  // namespace fusebox::cpu
+}  // namespace fusebox::math

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector code of matrix products with packed f32 weights, and of the elementwise part of GRU and RNN cells.
-// One table of functions per instruction set.
-//
-// The outputs of a matrix are packed in panels of `lanes`, four panels to a group:
-// [group][column][panel][lane]; the last group has the remaining panels. Every sum runs over its columns in
-// order for any tiling, so results do not depend on threads or batch.
+// Vector code of the elementwise part of LSTM, GRU and RNN cells, and of minimal filtering. One table of
+// functions per instruction set.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +9,7 @@
 #include <vector>
 
 #include "plugins/common/activation.h"
+#include "plugins/math/gemm/input.h"
 #include "plugins/math/simd/lanes.h"
 #include "plugins/math/simd/targets.h"
 
@@ -21,31 +18,7 @@ namespace fusebox::rnn {
 using common::Activation;
 using math::kMaxLanes;
 
-inline constexpr size_t kGroupPanels = 4;
-
-// Input vectors of some steps of some rows. Strides are in elements.
-template <class T>
-struct RowsOf {
-  const T* x;
-  size_t steps, rows;
-  size_t step_stride, row_stride;
-  size_t columns;  // length of a vector
-
-  size_t count() const { return steps * rows; }
-  const T* at(size_t i) const { return x + i / rows * step_stride + i % rows * row_stride; }
-};
-using InputRows = RowsOf<float>;
-
-// out[i] = start[i] + matrix * in.at(i)
-struct PanelTask {
-  InputRows in;
-  size_t panels;
-  const float* weights;
-  const float* start;   // [panels][lane]; null: zeros
-  size_t start_stride;  // 0: the same for every row
-  float* out;           // [panels][lane] a row
-  size_t out_stride;
-};
+using InputRows = math::StridedRows<float>;
 
 // Elementwise work on the cells of `rows` rows. Sums are [gate][padded cells] a row.
 struct GruTask {
@@ -104,10 +77,8 @@ struct WinogradOutTask {
   size_t rows, width;  // elements; at most the block's
 };
 
-struct PanelCode {
-  size_t lanes;
-  // Groups [begin, end) only.
-  void (*multiply)(const PanelTask&, size_t begin, size_t end);
+struct CellCode {
+  size_t lanes;  // those of the products (math::F32Code) of this machine
   // GRU with reset_after: everything after the products.
   void (*gru_after)(const GruTask&);
   // GRU without reset_after: z and r * before; then, with the third product of the state, the new state.
@@ -124,15 +95,10 @@ struct PanelCode {
 };
 
 // The code for every instruction set that this machine has, best first.
-std::vector<const PanelCode*> PanelCodes();
-using PanelChoice = math::SimdChoice<PanelCode, PanelCodes>;
-inline const PanelCode& BestPanelCode() { return PanelChoice::Best(); }
-// Null: the best again.
-inline void UsePanelCodeForTest(const PanelCode* code) { PanelChoice::for_test = code; }
+std::vector<const CellCode*> CellCodes();
+using CellChoice = math::SimdChoice<CellCode, CellCodes>;
+inline const CellCode& BestCellCode() { return CellChoice::Best(); }
 
 inline size_t RoundUp(size_t n, size_t to) { return (n + to - 1) / to * to; }
-
-// Packs row `output` of a matrix into its panel.
-void PackPanelRow(size_t lanes, size_t panels, size_t output, const float* row, size_t columns, float* to);
 
 }  // namespace fusebox::rnn

@@ -7,7 +7,7 @@
 
 #include <fusebox/kernel.hpp>
 
-namespace fusebox::cpu {
+namespace fusebox::math {
 
 using Chunk = void (*)(const void* f, size_t begin, size_t end, uint32_t worker);
 void RunChunks(const fbx_host* host, size_t n, size_t grain, Chunk run, const void* f);
@@ -23,4 +23,4 @@ void ParallelFor(const fbx_host* host, size_t n, size_t grain, const F& f) {
       &f);
 }
 
-}  // namespace fusebox::cpu
+}  // namespace fusebox::math
