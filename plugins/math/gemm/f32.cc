@@ -24,6 +24,7 @@ struct Part {
   size_t before;  // elements of the depth before this part
   bool first;
   bool last;
+  bool clamps;  // if it is the last
 };
 
 template <int kRows, int kPanels>
@@ -123,7 +124,7 @@ HWY_INLINE void Tile(const F32Task& task, size_t row, size_t group, const Part& 
       weights += kPanels * kFloatLanes;
     }
   }
-  if (part.last) ClampTile(sums, task.low, task.high);
+  if (part.last && part.clamps) ClampTile(sums, task.low, task.high);
   StoreTile(sums, c, task.ldc, count, left);
 }
 
@@ -151,6 +152,8 @@ void MultiplyPart(const F32Task& task, size_t group, const Part& part) {
 
 void Multiply(const F32Task& task, size_t begin, size_t end) {
   constexpr size_t kDepth = 1024;  // of a group: stays in the L2 cache for all rows
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const bool clamps = task.low > -kInfinity || task.high < kInfinity;
   const bool parts = task.m > kTileRows<kGroupPanels>;
   const size_t step =
       !parts ? task.segments : std::max<size_t>(1, kDepth / std::max<size_t>(1, task.segment));
@@ -162,7 +165,8 @@ void Multiply(const F32Task& task, size_t begin, size_t end) {
               .length = length,
               .before = 0,
               .first = true,
-              .last = false};
+              .last = false,
+              .clamps = clamps};
     while (!part.last) {
       part.segments = std::min(step, task.segments - part.first_segment);
       part.length = std::min(length, task.segment - part.begin);

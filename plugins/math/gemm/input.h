@@ -15,7 +15,9 @@ struct StridedRows {
   size_t columns;  // length of a vector: K
 
   size_t count() const { return steps * rows; }  // M
-  const T* at(size_t i) const { return x + i / rows * step_stride + i % rows * row_stride; }
+  const T* at(size_t i) const {
+    return steps == 1 ? x + i * row_stride : x + i / rows * step_stride + i % rows * row_stride;
+  }
 };
 
 // The rows of a matrix.
