@@ -13,7 +13,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 KERNEL = '''// SPDX-License-Identifier: Apache-2.0
-#include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/base/dispatch.h"
 #include "plugins/cpu/kernels.h"
 
 namespace fusebox::cpu {{

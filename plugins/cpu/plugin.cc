@@ -4,8 +4,8 @@
 #include <array>
 #include <vector>
 
-#include "plugins/cpu/gemm_service.h"
 #include "plugins/cpu/kernels.h"
+#include "plugins/cpu/products/gemm_service.h"
 
 namespace fusebox::cpu {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The vector code of 8-bit products of the cpu kernels, in every instruction set of this machine.
-#include "plugins/cpu/byte_code.h"
+#include "plugins/cpu/quantized/byte_code.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "plugins/cpu/byte_code.h"
+#include "plugins/cpu/quantized/byte_code.h"
 
 namespace fusebox::cpu {
 namespace {

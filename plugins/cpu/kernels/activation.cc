@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/cpu/activation.h"
+#include "plugins/cpu/base/activation.h"
 
 #include <cmath>
 #include <optional>
 
-#include "plugins/cpu/broadcast.h"
-#include "plugins/cpu/elementwise.h"
+#include "plugins/cpu/base/vector_math.h"
+#include "plugins/cpu/elements/broadcast.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/vector_math.h"
+#include "plugins/cpu/quantized/elementwise.h"
 
 namespace fusebox::cpu {
 namespace {

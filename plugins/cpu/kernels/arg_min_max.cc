@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/base/dispatch.h"
+#include "plugins/cpu/base/shape.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/shape.h"
 
 namespace fusebox::cpu {
 namespace {

@@ -2,12 +2,13 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "plugins/cpu/dispatch.h"
-#include "plugins/cpu/gemm.h"
-#include "plugins/cpu/integer_gemm.h"
+#include "plugins/cpu/base/dispatch.h"
+#include "plugins/cpu/base/shape.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/quantized_product.h"
-#include "plugins/cpu/shape.h"
+#include "plugins/cpu/products/gemm.h"
+#include "plugins/cpu/products/integer_gemm.h"
+#include "plugins/cpu/products/panels.h"
+#include "plugins/cpu/products/quantized_product.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -131,7 +132,8 @@ struct BatchMatMul {
       if constexpr (std::is_same_v<T, float>) {
         if (panels) {
           float* const packed = n.scratch<float>(state.y_slot);
-          if (by != last_y) (adj_y_ ? PackPanels : PackPanelsOfColumns)(by, product.n, product.k, packed);
+          if (by != last_y)
+            (adj_y_ ? math::PackF32 : math::PackF32Transposed)(PanelLayout(product.n, product.k), by, packed);
           last_x = bx, last_y = by;
           MultiplyParallel(n.host(), product, packed);
           continue;

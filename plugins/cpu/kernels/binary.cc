@@ -4,12 +4,12 @@
 #include <limits>
 #include <type_traits>
 
-#include "plugins/cpu/activation.h"
-#include "plugins/cpu/broadcast.h"
-#include "plugins/cpu/dispatch.h"
-#include "plugins/cpu/extremes.h"
+#include "plugins/cpu/base/activation.h"
+#include "plugins/cpu/base/dispatch.h"
+#include "plugins/cpu/elements/broadcast.h"
+#include "plugins/cpu/elements/extremes.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/quantized_binary.h"
+#include "plugins/cpu/quantized/binary.h"
 
 namespace fusebox::cpu {
 namespace {

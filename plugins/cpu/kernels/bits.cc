@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "plugins/cpu/broadcast.h"
-#include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/base/dispatch.h"
+#include "plugins/cpu/base/shape.h"
+#include "plugins/cpu/elements/broadcast.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/shape.h"
 
 namespace fusebox::cpu {
 namespace {

@@ -7,9 +7,9 @@
 #include <limits>
 #include <type_traits>
 
+#include "plugins/cpu/base/simd.h"
+#include "plugins/cpu/elements/move.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/move.h"
-#include "plugins/cpu/simd.h"
 
 namespace fusebox::cpu {
 namespace {

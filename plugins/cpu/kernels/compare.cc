@@ -4,12 +4,12 @@
 #include <functional>
 #include <type_traits>
 
-#include "plugins/cpu/broadcast.h"
-#include "plugins/cpu/dispatch.h"
-#include "plugins/cpu/elementwise.h"
+#include "plugins/cpu/base/dispatch.h"
+#include "plugins/cpu/elements/broadcast.h"
+#include "plugins/cpu/elements/strings.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/quant.h"
-#include "plugins/cpu/strings.h"
+#include "plugins/cpu/quantized/elementwise.h"
+#include "plugins/cpu/quantized/quant.h"
 
 namespace fusebox::cpu {
 namespace {

@@ -2,11 +2,11 @@
 // Joining and splitting along one axis: CONCATENATION, PACK, SPLIT, SPLIT_V, UNPACK.
 #include <vector>
 
-#include "plugins/cpu/activation.h"
+#include "plugins/cpu/base/activation.h"
+#include "plugins/cpu/elements/move.h"
+#include "plugins/cpu/elements/strings.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/move.h"
-#include "plugins/cpu/quantized_map.h"
-#include "plugins/cpu/strings.h"
+#include "plugins/cpu/quantized/map.h"
 
 namespace fusebox::cpu {
 namespace {

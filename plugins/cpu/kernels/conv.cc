@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <memory>
 
-#include "plugins/cpu/dispatch.h"
-#include "plugins/cpu/gemm.h"
-#include "plugins/cpu/integer_gemm.h"
+#include "plugins/cpu/base/dispatch.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/panels.h"
-#include "plugins/cpu/patches.h"
-#include "plugins/cpu/quantized_product.h"
+#include "plugins/cpu/products/gemm.h"
+#include "plugins/cpu/products/integer_gemm.h"
+#include "plugins/cpu/products/panels.h"
+#include "plugins/cpu/products/quantized_product.h"
+#include "plugins/cpu/windows/patches.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -145,6 +145,7 @@ struct Conv2D {
     const ActivationRange<float> range(activation_);
     const int64_t columns = g.out_channels / g.groups();
     const float* const panels = PackedPanels(n, state, g);
+    const math::F32Layout layout = PanelLayout(columns, g.patch());
     const float* const bias = n.has_in(2) ? n.in(2).data<const float>() : nullptr;
     const auto run = [&](size_t begin, size_t end, uint32_t worker) {
       float* const patches = n.scratch<float>(state.slot) + worker * state.chunk * g.patch();
@@ -156,9 +157,18 @@ struct Conv2D {
         for (int64_t group = 0; group < g.groups(); ++group) {
           PointPatches(g, n.in(0).data<const float>(), group, first, count, patches, lines);
           const int64_t channel = group * columns;
-          Multiply({lines, count, g.filter_height, g.filter_width * g.group_channels,
-                    panels + group * PanelElements(columns, g.patch()), bias ? bias + channel : nullptr,
-                    range.lowest, range.highest, out + channel, g.out_channels, columns});
+          math::BestF32Code().multiply({.rows = lines,
+                                        .m = static_cast<size_t>(count),
+                                        .segments = static_cast<size_t>(g.filter_height),
+                                        .segment = static_cast<size_t>(g.filter_width * g.group_channels),
+                                        .layout = layout,
+                                        .weights = panels + group * PanelElements(columns, g.patch()),
+                                        .start = bias ? bias + channel : nullptr,
+                                        .c = out + channel,
+                                        .ldc = static_cast<size_t>(g.out_channels),
+                                        .low = range.lowest,
+                                        .high = range.highest},
+                                       0, layout.groups());
         }
         if (activation_ == Activation::kTanh)
           Activate(activation_, out, static_cast<size_t>(count * g.out_channels));

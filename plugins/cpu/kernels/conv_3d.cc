@@ -2,10 +2,10 @@
 // Convolutions over volumes [batch, depth, height, width, channels]: CONV_3D, CONV_3D_TRANSPOSE.
 #include <algorithm>
 
-#include "plugins/cpu/dispatch.h"
-#include "plugins/cpu/gemm.h"
+#include "plugins/cpu/base/dispatch.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/window.h"
+#include "plugins/cpu/products/gemm.h"
+#include "plugins/cpu/windows/window.h"
 
 namespace fusebox::cpu {
 namespace {

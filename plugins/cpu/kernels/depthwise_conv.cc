@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "plugins/cpu/activation.h"
-#include "plugins/cpu/depthwise.h"
-#include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/base/activation.h"
+#include "plugins/cpu/base/dispatch.h"
+#include "plugins/cpu/base/simd.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/quantized_product.h"
-#include "plugins/cpu/simd.h"
-#include "plugins/cpu/window.h"
+#include "plugins/cpu/products/quantized_product.h"
+#include "plugins/cpu/windows/depthwise.h"
+#include "plugins/cpu/windows/window.h"
 
 namespace fusebox::cpu {
 namespace {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "plugins/cpu/elements/move.h"
+#include "plugins/cpu/elements/strings.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/move.h"
-#include "plugins/cpu/strings.h"
 
 namespace fusebox::cpu {
 namespace {

@@ -2,14 +2,14 @@
 #include <memory>
 #include <type_traits>
 
-#include "plugins/cpu/block_product.h"
-#include "plugins/cpu/dispatch.h"
-#include "plugins/cpu/gemm.h"
-#include "plugins/cpu/integer_gemm.h"
+#include "plugins/cpu/base/dispatch.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/panels.h"
-#include "plugins/cpu/quantized_product.h"
-#include "plugins/cpu/window.h"
+#include "plugins/cpu/products/block_product.h"
+#include "plugins/cpu/products/gemm.h"
+#include "plugins/cpu/products/integer_gemm.h"
+#include "plugins/cpu/products/panels.h"
+#include "plugins/cpu/products/quantized_product.h"
+#include "plugins/cpu/windows/window.h"
 
 namespace fusebox::cpu {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Indexing: GATHER, GATHER_ND, EMBEDDING_LOOKUP, SCATTER_ND. An index out of range is an error.
 
+#include "plugins/cpu/elements/move.h"
+#include "plugins/cpu/elements/strings.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/move.h"
-#include "plugins/cpu/quant.h"
-#include "plugins/cpu/strings.h"
+#include "plugins/cpu/quantized/quant.h"
 
 namespace fusebox::cpu {
 namespace {

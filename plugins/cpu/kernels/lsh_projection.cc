@@ -5,9 +5,9 @@
 #include <string>
 
 #include "plugins/common/fingerprint.h"
-#include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/base/dispatch.h"
+#include "plugins/cpu/base/shape.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/shape.h"
 
 namespace fusebox::cpu {
 namespace {

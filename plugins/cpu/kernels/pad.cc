@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // PAD, PADV2 (with a value), MIRROR_PAD (mirrored elements); DILATE pads between elements.
+#include "plugins/cpu/elements/move.h"
+#include "plugins/cpu/elements/strings.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/move.h"
-#include "plugins/cpu/strings.h"
 
 namespace fusebox::cpu {
 namespace {

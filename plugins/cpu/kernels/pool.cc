@@ -4,13 +4,13 @@
 #include <limits>
 #include <type_traits>
 
-#include "plugins/cpu/activation.h"
-#include "plugins/cpu/dispatch.h"
-#include "plugins/cpu/extremes.h"
+#include "plugins/cpu/base/activation.h"
+#include "plugins/cpu/base/dispatch.h"
+#include "plugins/cpu/elements/extremes.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/pool_code.h"
-#include "plugins/cpu/quant.h"
-#include "plugins/cpu/window.h"
+#include "plugins/cpu/quantized/quant.h"
+#include "plugins/cpu/windows/pool_code.h"
+#include "plugins/cpu/windows/window.h"
 
 namespace fusebox::cpu {
 namespace {

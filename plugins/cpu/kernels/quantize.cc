@@ -3,14 +3,14 @@
 #include <cstdint>
 #include <limits>
 
-#include "plugins/cpu/byte_code.h"
-#include "plugins/cpu/dispatch.h"
-#include "plugins/cpu/elementwise.h"
-#include "plugins/cpu/half.h"
+#include "plugins/cpu/base/dispatch.h"
+#include "plugins/cpu/base/half.h"
+#include "plugins/cpu/base/shape.h"
+#include "plugins/cpu/base/simd.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/quantized_map.h"
-#include "plugins/cpu/shape.h"
-#include "plugins/cpu/simd.h"
+#include "plugins/cpu/quantized/byte_code.h"
+#include "plugins/cpu/quantized/elementwise.h"
+#include "plugins/cpu/quantized/map.h"
 
 namespace fusebox::cpu {
 namespace {

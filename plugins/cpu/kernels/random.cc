@@ -9,10 +9,10 @@
 #include <random>
 #include <vector>
 
-#include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/base/dispatch.h"
+#include "plugins/cpu/base/shape.h"
+#include "plugins/cpu/elements/philox.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/philox.h"
-#include "plugins/cpu/shape.h"
 
 namespace fusebox::cpu {
 namespace {

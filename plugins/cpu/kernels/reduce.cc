@@ -5,14 +5,14 @@
 #include <limits>
 #include <type_traits>
 
-#include "plugins/cpu/dispatch.h"
-#include "plugins/cpu/extremes.h"
+#include "plugins/cpu/base/dispatch.h"
+#include "plugins/cpu/base/shape.h"
+#include "plugins/cpu/base/simd.h"
+#include "plugins/cpu/elements/extremes.h"
+#include "plugins/cpu/elements/reduce_plan.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/quant.h"
-#include "plugins/cpu/quantized_reduce.h"
-#include "plugins/cpu/reduce_plan.h"
-#include "plugins/cpu/shape.h"
-#include "plugins/cpu/simd.h"
+#include "plugins/cpu/quantized/quant.h"
+#include "plugins/cpu/quantized/reduce.h"
 
 namespace fusebox::cpu {
 namespace {

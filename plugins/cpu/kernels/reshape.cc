@@ -3,9 +3,9 @@
 #include <cstring>
 #include <optional>
 
+#include "plugins/cpu/elements/move.h"
+#include "plugins/cpu/elements/strings.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/move.h"
-#include "plugins/cpu/strings.h"
 
 namespace fusebox::cpu {
 namespace {

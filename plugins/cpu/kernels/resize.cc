@@ -4,10 +4,10 @@
 #include <memory>
 #include <type_traits>
 
+#include "plugins/cpu/base/simd.h"
+#include "plugins/cpu/elements/move.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/move.h"
-#include "plugins/cpu/quant.h"
-#include "plugins/cpu/simd.h"
+#include "plugins/cpu/quantized/quant.h"
 
 namespace fusebox::cpu {
 namespace {

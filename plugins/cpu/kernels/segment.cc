@@ -4,10 +4,10 @@
 #include <limits>
 #include <type_traits>
 
-#include "plugins/cpu/dispatch.h"
-#include "plugins/cpu/extremes.h"
+#include "plugins/cpu/base/dispatch.h"
+#include "plugins/cpu/base/shape.h"
+#include "plugins/cpu/elements/extremes.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/shape.h"
 
 namespace fusebox::cpu {
 namespace {

@@ -2,9 +2,9 @@
 // SELECT, SELECT_V2 choose by a condition; WHERE returns the indices of true elements.
 #include <cstring>
 
+#include "plugins/cpu/elements/move.h"
+#include "plugins/cpu/elements/strings.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/move.h"
-#include "plugins/cpu/strings.h"
 
 namespace fusebox::cpu {
 namespace {

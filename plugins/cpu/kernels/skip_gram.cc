@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/base/dispatch.h"
+#include "plugins/cpu/base/shape.h"
+#include "plugins/cpu/elements/strings.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/shape.h"
-#include "plugins/cpu/strings.h"
 
 namespace fusebox::cpu {
 namespace {

@@ -5,13 +5,13 @@
 #include <cmath>
 #include <type_traits>
 
-#include "plugins/cpu/activation.h"
-#include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/base/activation.h"
+#include "plugins/cpu/base/dispatch.h"
+#include "plugins/cpu/base/shape.h"
+#include "plugins/cpu/base/simd.h"
+#include "plugins/cpu/base/vector_math.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/quant.h"
-#include "plugins/cpu/shape.h"
-#include "plugins/cpu/simd.h"
-#include "plugins/cpu/vector_math.h"
+#include "plugins/cpu/quantized/quant.h"
 
 namespace fusebox::cpu {
 namespace {

@@ -7,10 +7,10 @@
 #include <numeric>
 #include <vector>
 
-#include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/base/dispatch.h"
+#include "plugins/cpu/base/shape.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/quant.h"
-#include "plugins/cpu/shape.h"
+#include "plugins/cpu/quantized/quant.h"
 
 namespace fusebox::cpu {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPACE_TO_DEPTH, DEPTH_TO_SPACE, SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND.
+#include "plugins/cpu/elements/move.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/move.h"
 
 namespace fusebox::cpu {
 namespace {

@@ -2,10 +2,10 @@
 // RFFT2D, COMPLEX_ABS, REAL, IMAG.
 #include <algorithm>
 
-#include "plugins/cpu/dispatch.h"
-#include "plugins/cpu/fourier.h"
+#include "plugins/cpu/base/dispatch.h"
+#include "plugins/cpu/base/shape.h"
+#include "plugins/cpu/elements/fourier.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/shape.h"
 
 namespace fusebox::cpu {
 namespace {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "plugins/cpu/broadcast.h"
-#include "plugins/cpu/extremes.h"
+#include "plugins/cpu/elements/broadcast.h"
+#include "plugins/cpu/elements/extremes.h"
+#include "plugins/cpu/elements/move.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/move.h"
 
 namespace fusebox::cpu {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "plugins/cpu/elements/move.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/move.h"
 
 namespace fusebox::cpu {
 namespace {

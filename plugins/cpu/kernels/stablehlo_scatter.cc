@@ -5,9 +5,9 @@
 #include <array>
 #include <type_traits>
 
-#include "plugins/cpu/extremes.h"
+#include "plugins/cpu/elements/extremes.h"
+#include "plugins/cpu/elements/move.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/move.h"
 
 namespace fusebox::cpu {
 namespace {

@@ -2,9 +2,9 @@
 // TILE, BROADCAST_TO, BROADCAST_ARGS.
 #include <utility>
 
+#include "plugins/cpu/elements/move.h"
+#include "plugins/cpu/elements/strings.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/move.h"
-#include "plugins/cpu/strings.h"
 
 namespace fusebox::cpu {
 namespace {

@@ -4,14 +4,14 @@
 #include <memory>
 #include <type_traits>
 
-#include "plugins/cpu/dispatch.h"
-#include "plugins/cpu/gemm.h"
-#include "plugins/cpu/integer_gemm.h"
+#include "plugins/cpu/base/dispatch.h"
+#include "plugins/cpu/base/simd.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/panels.h"
-#include "plugins/cpu/quantized_product.h"
-#include "plugins/cpu/simd.h"
-#include "plugins/cpu/window.h"
+#include "plugins/cpu/products/gemm.h"
+#include "plugins/cpu/products/integer_gemm.h"
+#include "plugins/cpu/products/panels.h"
+#include "plugins/cpu/products/quantized_product.h"
+#include "plugins/cpu/windows/window.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -34,7 +34,7 @@ struct TransposeConv {
   struct State {
     int64_t chunk = 0, rows = 0, stride = 0;  // input pixels of a product; result rows of a task; of products
     uint32_t workers = 0;
-    uint32_t products = 0, totals = 0, lines = 0, filter = 0, panels = 0;
+    uint32_t products = 0, totals = 0, filter = 0, panels = 0;
     BytePlan bytes;
     QuantizedProduct::State quantized;
   };
@@ -112,7 +112,6 @@ struct TransposeConv {
     } else if (n.in(2).dtype() == FBX_F64) {
       state.filter = scratch(Product(g.columns(), g.in_channels), width);
     } else {
-      state.lines = scratch(Product(workers, state.chunk), sizeof(float*));
       if (!panels_) {
         state.filter = scratch(Product(g.columns(), g.in_channels), width);
         state.panels = scratch(PanelElements(g.columns(), g.in_channels), width);
@@ -256,19 +255,21 @@ struct TransposeConv {
   const float* PackedPanels(const Node& n, const State& state, const Geometry& g) const {
     if (panels_) return panels_->Get(n);
     float* const to = n.scratch<float>(state.panels);
-    PackPanels(TapsFirst(n, g, n.scratch<float>(state.filter)), g.columns(), g.in_channels, to);
+    math::PackF32(PanelLayout(g.columns(), g.in_channels), TapsFirst(n, g, n.scratch<float>(state.filter)),
+                  to);
     return to;
   }
 
   void RunFloats(const Node& n, const State& state) const {
-    constexpr float kMost = std::numeric_limits<float>::infinity();
     const Geometry g(n, window_);
+    const math::F32Layout layout = PanelLayout(g.columns(), g.in_channels);
+    const auto depth = static_cast<size_t>(g.in_channels);
     const float* const panels = PackedPanels(n, state, g);
-    RunReals<float>(n, state, g, [&](uint32_t worker, const float* in, int64_t count, float* products) {
-      const float** const lines = n.scratch<const float*>(state.lines) + worker * state.chunk;
-      for (int64_t i = 0; i < count; ++i) lines[i] = in + i * g.in_channels;
-      Multiply({lines, count, 1, g.in_channels, panels, nullptr, -kMost, kMost, products, state.stride,
-                g.columns()});
+    RunReals<float>(n, state, g, [&](uint32_t, const float* in, int64_t count, float* products) {
+      math::Multiply(
+          {math::MatrixRows(in, static_cast<size_t>(count), depth, depth),
+           {.layout = layout, .weights = panels, .c = products, .ldc = static_cast<size_t>(state.stride)}},
+          0, layout.groups());
     });
   }
 

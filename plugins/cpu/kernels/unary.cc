@@ -2,9 +2,9 @@
 #include <cmath>
 #include <type_traits>
 
-#include "plugins/cpu/elementwise.h"
+#include "plugins/cpu/base/vector_math.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/vector_math.h"
+#include "plugins/cpu/quantized/elementwise.h"
 
 namespace fusebox::cpu {
 namespace {

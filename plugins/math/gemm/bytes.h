@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of 8-bit rows with packed 8-bit weights: types and packing. byte_product-inl.h has the code.
+// Products of 8-bit rows with packed 8-bit weights: types and packing. bytes-inl.h has the code.
 //
 // Outputs are in panels of `lanes`, four panels to a group, and columns in units of four, as the dot product
 // instructions read them: [group][unit][panel][lane][column]; the last group has the remaining panels. The

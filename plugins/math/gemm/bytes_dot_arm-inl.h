@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ByteDot of byte_product-inl.h for arm64, which Highway 1.2 has no operation for. The dot product
+// ByteDot of bytes-inl.h for arm64, which Highway 1.2 has no operation for. The dot product
 // instruction is used by the code for NEON (simd_targets.h) and in builds for CPUs that have it.
 #if defined(FUSEBOX_MATH_BYTE_DOT_ARM_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FUSEBOX_MATH_BYTE_DOT_ARM_INL_H_

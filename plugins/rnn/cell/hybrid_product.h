@@ -15,7 +15,7 @@
 #include "plugins/rnn/cell/byte_matrix.h"
 #include "plugins/rnn/cell/kernel.h"
 #include "plugins/rnn/simd/bytes.h"
-#include "plugins/rnn/simd/panels.h"
+#include "plugins/rnn/simd/cells.h"
 
 namespace fusebox::rnn {
 

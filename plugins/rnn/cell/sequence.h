@@ -8,9 +8,10 @@
 
 #include <fusebox/base.hpp>
 
+#include "plugins/math/gemm/run.h"
 #include "plugins/rnn/cell/hybrid_product.h"
 #include "plugins/rnn/cell/kernel.h"
-#include "plugins/rnn/simd/panels.h"
+#include "plugins/rnn/simd/cells.h"
 
 namespace fusebox::rnn {
 
@@ -67,7 +68,7 @@ struct StepRowsOf {
 };
 using StepRows = StepRowsOf<float>;
 
-// Runs all steps of the rows [begin, end). project(RowsOf<T>) computes the input products of a chunk as
+// Runs all steps of the rows [begin, end). project(StridedRows<T>) computes the input products of a chunk as
 // [step][row]; step(t, index in the chunk, StepRowsOf<T>) runs one step.
 template <class T, class Project, class Step>
 void RunSequence(const SequenceOf<T>& s, size_t begin, size_t end, const Project& project, const Step& step) {
@@ -76,8 +77,8 @@ void RunSequence(const SequenceOf<T>& s, size_t begin, size_t end, const Project
   for (size_t t = 0; t < s.steps; ++t) {
     const size_t vector = begin * s.row_distance + t * s.step_distance, in_chunk = t % s.chunk_steps;
     if (in_chunk == 0)
-      project(RowsOf<T>{s.x + vector * s.inputs, std::min(s.chunk_steps, s.steps - t), rows,
-                        s.step_distance * s.inputs, s.row_distance * s.inputs, s.inputs});
+      project(math::StridedRows<T>{s.x + vector * s.inputs, std::min(s.chunk_steps, s.steps - t), rows,
+                                   s.step_distance * s.inputs, s.row_distance * s.inputs, s.inputs});
     at.after = s.output + vector * s.width;
     step(t, in_chunk, at);
     at.before = at.after;
@@ -106,11 +107,11 @@ void ForParts(const SequenceOf<T>& s, bool split, size_t count, const F& f) {
                [&](size_t begin, size_t end, uint32_t) { f(begin, end); });
 }
 
-inline void MultiplySplit(const PanelCode& code, const Sequence& s, bool split, const PanelTask& task) {
-  const size_t groups = (task.panels + kGroupPanels - 1) / kGroupPanels;
-  const bool pays =
-      task.in.steps * task.in.rows * task.in.columns * task.panels * code.lanes >= kMinParallelWork;
-  ForParts(s, split && pays, groups, [&](size_t begin, size_t end) { code.multiply(task, begin, end); });
+inline void MultiplySplit(const Sequence& s, bool split, const math::F32Product& product) {
+  const math::F32Layout& layout = product.task.layout;
+  const bool pays = product.a.count() * layout.elements() >= kMinParallelWork;
+  ForParts(s, split && pays, layout.groups(),
+           [&](size_t begin, size_t end) { math::Multiply(product, begin, end); });
 }
 
 // multiply(begin, end) computes groups of a product.

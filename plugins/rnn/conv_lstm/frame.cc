@@ -28,8 +28,6 @@ void TransformWeights(const double* g, size_t stride, int64_t n, size_t points, 
   }
 }
 
-size_t Groups(size_t panels) { return (panels + kGroupPanels - 1) / kGroupPanels; }
-
 }  // namespace
 
 const WinogradForm* FormOf(const Convolution& c) {
@@ -89,8 +87,7 @@ void Frame::Pack(const Tensor& from, float* to) const {
       std::copy_n(from.data<const float>() + output * count, count, row.begin());
     }
     for (size_t i = 0; i < products(); ++i)
-      PackPanelRow(lanes_, panels_, output, row.data() + i * columns(), columns(),
-                   to + i * columns() * width());
+      math::PackF32Row(LayoutOf(columns()), output, row.data() + i * columns(), to + i * columns() * width());
     if (form_) PackMinimal(output, row.data(), to + count * width());
   }
 }
@@ -114,7 +111,7 @@ void Frame::PackMinimal(size_t output, const float* row, float* to) const {
       for (size_t plane = 0; plane < planes; ++plane) all[plane * n + k] = static_cast<float>(points[plane]);
     }
     for (size_t plane = 0; plane < planes; ++plane, to += n * width())
-      PackPanelRow(lanes_, panels_, output, all.data() + plane * n, n, to);
+      math::PackF32Row(LayoutOf(n), output, all.data() + plane * n, to);
   }
 }
 
@@ -138,30 +135,36 @@ void Frame::Gather(const float* frame, const Elements& elements, float* to) cons
   }
 }
 
-void Frame::Multiply(const PanelCode& code, const float* frame, const float* weights,
-                     const Elements& elements, const float* start, size_t start_stride, float* memory,
-                     float* sums) const {
-  PanelTask task{{}, panels_, weights, start, start_stride, sums, width()};
+void Frame::Multiply(const float* frame, const float* weights, const Elements& elements, const float* start,
+                     size_t start_stride, float* memory, float* sums) const {
+  math::F32Product product{{},
+                           {.layout = LayoutOf(columns()),
+                            .weights = weights,
+                            .start = start,
+                            .start_stride = start_stride,
+                            .c = sums,
+                            .ldc = width()}};
+  const size_t groups = product.task.layout.groups();
   if (gathers_) {
     Gather(frame, elements, memory);
-    task.in = {memory, 1, elements.count(), 0, columns(), columns()};
-    return code.multiply(task, 0, Groups(panels_));
+    product.a = math::MatrixRows<float>(memory, elements.count(), columns(), columns());
+    return math::Multiply(product, 0, groups);
   }
   for (int64_t i = 0; i < static_cast<int64_t>(runs()); ++i) {
-    task.in = {frame + AtRun(elements.first, i),
-               static_cast<size_t>(elements.rows),
-               static_cast<size_t>(elements.width),
-               static_cast<size_t>(c_.strides[1] * row(1)),
-               static_cast<size_t>(c_.strides[2] * c_.channels),
-               columns()};
-    code.multiply(task, 0, Groups(panels_));
-    task.weights += columns() * width();
-    task.start = sums;
-    task.start_stride = width();
+    product.a = {frame + AtRun(elements.first, i),
+                 static_cast<size_t>(elements.rows),
+                 static_cast<size_t>(elements.width),
+                 static_cast<size_t>(c_.strides[1] * row(1)),
+                 static_cast<size_t>(c_.strides[2] * c_.channels),
+                 columns()};
+    math::Multiply(product, 0, groups);
+    product.task.weights += columns() * width();
+    product.task.start = sums;
+    product.task.start_stride = width();
   }
 }
 
-void Frame::MultiplyMinimal(const PanelCode& code, const float* frame, const float* weights,
+void Frame::MultiplyMinimal(const CellCode& code, const float* frame, const float* weights,
                             const Elements& elements, bool first, float* inputs, float* products) const {
   const size_t n = channels(), blocks = elements.blocks(*form_), across = elements.blocks_across(*form_);
   const auto transform = code.winograd_in[form_ - kWinogradForms];
@@ -179,14 +182,15 @@ void Frame::MultiplyMinimal(const PanelCode& code, const float* frame, const flo
     for (size_t plane = 0; plane < form_->planes(); ++plane, weights += n * width()) {
       float* const out = products + plane * blocks * width();
       const bool stores = first && outer == 0;
-      code.multiply({{inputs + plane * blocks * n, 1, blocks, 0, n, n},
-                     panels_,
-                     weights,
-                     stores ? nullptr : out,
-                     width(),
-                     out,
-                     width()},
-                    0, Groups(panels_));
+      const math::F32Layout layout = LayoutOf(n);
+      math::Multiply({math::MatrixRows<float>(inputs + plane * blocks * n, blocks, n, n),
+                      {.layout = layout,
+                       .weights = weights,
+                       .start = stores ? nullptr : out,
+                       .start_stride = width(),
+                       .c = out,
+                       .ldc = width()}},
+                     0, layout.groups());
     }
   }
 }

@@ -13,8 +13,9 @@
 
 #include <fusebox/base.hpp>
 
+#include "plugins/math/gemm/run.h"
 #include "plugins/rnn/conv_lstm/spec.h"
-#include "plugins/rnn/simd/panels.h"
+#include "plugins/rnn/simd/cells.h"
 
 namespace fusebox::rnn {
 
@@ -65,14 +66,14 @@ class Frame {
     return gathers_ ? elements * static_cast<size_t>(c_.taps() * c_.channels) : 0;
   }
   // sums[element] = start + the convolution; [panels][lane] an element. `memory`: gathered() floats.
-  void Multiply(const PanelCode& code, const float* frame, const float* weights, const Elements& elements,
-                const float* start, size_t start_stride, float* memory, float* sums) const;
+  void Multiply(const float* frame, const float* weights, const Elements& elements, const float* start,
+                size_t start_stride, float* memory, float* sums) const;
 
   // Minimal filtering: blocks transformed to `inputs` ([plane][block][channels]), and their products added to
   // `products` ([plane][block][panels][lane]), or stored if `first`.
   const WinogradForm* form() const { return form_; }  // null: none
   size_t channels() const { return static_cast<size_t>(c_.channels); }
-  void MultiplyMinimal(const PanelCode& code, const float* frame, const float* weights,
+  void MultiplyMinimal(const CellCode& code, const float* frame, const float* weights,
                        const Elements& elements, bool first, float* inputs, float* products) const;
 
  private:
@@ -89,6 +90,7 @@ class Frame {
   int64_t AtRun(const Space& first, int64_t run) const;
   void Gather(const float* frame, const Elements& elements, float* to) const;
   size_t width() const { return panels_ * lanes_; }
+  math::F32Layout LayoutOf(size_t k) const { return {lanes_, width(), k}; }
   void PackMinimal(size_t output, const float* row, float* to) const;
 
   Convolution c_;

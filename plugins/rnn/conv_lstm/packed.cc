@@ -68,7 +68,7 @@ void SetImmoderate(uint8_t& flag) { std::atomic_ref(flag).store(0, std::memory_o
 class PackedConvLstm final : public ConvLstmEngine {
  public:
   PackedConvLstm(const ConvLstmSpec& spec, const Node& node)
-      : code_(BestPanelCode()),
+      : code_(BestCellCode()),
         panels_((kConvGates * static_cast<size_t>(spec.cells) + code_.lanes - 1) / code_.lanes),
         width_(panels_ * code_.lanes) {
     if (keeps_weights(node.host())) PackOnce(spec, node);
@@ -291,8 +291,7 @@ class PackedConvLstm final : public ConvLstmEngine {
     const float* start = bias;
     for (const Part& part : parts) {
       if (part.minimal) continue;
-      part.frame.Multiply(code_, part.values, part.weights, elements, start, start == bias ? 0 : width_, rest,
-                          sums);
+      part.frame.Multiply(part.values, part.weights, elements, start, start == bias ? 0 : width_, rest, sums);
       start = sums;
     }
     if (!parts[0].minimal && !parts[1].minimal) return;
@@ -345,7 +344,7 @@ class PackedConvLstm final : public ConvLstmEngine {
     if (spec.sequence || step + 1 == spec.steps || spec.masked) std::copy_n(h, floats, output);
   }
 
-  const PanelCode& code_;
+  const CellCode& code_;
   size_t panels_, width_;  // of the sums of one element
   LatePackedWeights weights_;
 };

@@ -17,7 +17,7 @@ std::vector<BytePart> Gates(const GruSpec& spec, uint32_t operand, int64_t first
 class HybridGru final : public GruEngine {
  public:
   HybridGru(const GruSpec& spec, const Node& node)
-      : code_(BestPanelCode()),
+      : code_(BestCellCode()),
         asymmetric_(AsymmetricInputs(node)),
         input_(node, Gates(spec, kGruWeights, 0, kGruGates)),
         recurrent_(node, Gates(spec, kGruRecurrent, 0, spec.reset_after ? kGruGates : 2)),
@@ -107,7 +107,7 @@ class HybridGru final : public GruEngine {
     code_.gru_before(cell);
   }
 
-  const PanelCode& code_;
+  const CellCode& code_;
   bool asymmetric_;
   HybridMatrix input_, recurrent_, candidate_;
   size_t padded_;  // cells, rounded up to whole panels

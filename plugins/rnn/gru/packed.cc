@@ -15,12 +15,11 @@ namespace {
 class PackedGru final : public GruEngine {
  public:
   PackedGru(const GruSpec& spec, const Node& node)
-      : code_(BestPanelCode()),
+      : code_(BestCellCode()),
         reset_after_(spec.reset_after),
         inputs_(static_cast<size_t>(spec.inputs)),
         cells_(static_cast<size_t>(spec.cells)),
-        gate_panels_((cells_ + code_.lanes - 1) / code_.lanes),
-        padded_(gate_panels_ * code_.lanes) {
+        padded_(LayoutOf(cells_, 0).padded()) {
     if (keeps_weights(node.host())) PackOnce(node);
   }
 
@@ -51,6 +50,10 @@ class PackedGru final : public GruEngine {
 
   // Scratch of a row: the input products of a chunk, the state products of a step, r * state.
   size_t RowFloats(size_t chunk_steps) const { return padded_ * (kGruGates * (chunk_steps + 1) + 1); }
+
+  math::F32Layout LayoutOf(size_t n, size_t k) const { return {code_.lanes, n, k}; }
+  // Of the outputs of some gates, each rounded up to whole panels.
+  math::F32Layout GatesLayout(size_t gates, size_t k) const { return LayoutOf(gates * padded_, k); }
 
   PackedWeights::Recipe RecipeOf(const Node& node) const {
     PackedWeights::Recipe recipe{.what = "gru"};
@@ -87,11 +90,11 @@ class PackedGru final : public GruEngine {
     for (size_t gate = 0; gate < kGruGates; ++gate) {
       for (size_t cell = 0; cell < cells_; ++cell) {
         const size_t row = gate * cells_ + cell, output = gate * padded_ + cell;
-        PackPanelRow(code_.lanes, kGruGates * gate_panels_, output, w + row * inputs_, inputs_, to);
+        math::PackF32Row(GatesLayout(kGruGates, inputs_), output, w + row * inputs_, to);
         if (gate < joined) {
-          PackPanelRow(code_.lanes, joined * gate_panels_, output, r + row * cells_, cells_, recurrent);
+          math::PackF32Row(GatesLayout(joined, cells_), output, r + row * cells_, recurrent);
         } else {
-          PackPanelRow(code_.lanes, gate_panels_, cell, r + row * cells_, cells_, candidate);
+          math::PackF32Row(GatesLayout(1, cells_), cell, r + row * cells_, candidate);
         }
       }
       const auto copy = [&](uint32_t operand, float* at) {
@@ -109,7 +112,13 @@ class PackedGru final : public GruEngine {
     float* const x = scratch;
     float* const h = x + rows * s.chunk_steps * width;
     const auto project = [&](const InputRows& in) {
-      MultiplySplit(code_, s, split, {in, kGruGates * gate_panels_, input_weights(), bias(), 0, x, width});
+      MultiplySplit(s, split,
+                    {in,
+                     {.layout = GatesLayout(kGruGates, inputs_),
+                      .weights = input_weights(),
+                      .start = bias(),
+                      .c = x,
+                      .ldc = width}});
     };
     const auto step = [&](size_t, size_t in_chunk, const StepRows& at) {
       Step(spec, s, split, rows, {x + in_chunk * rows * width, h, h + rows * width}, at);
@@ -120,10 +129,13 @@ class PackedGru final : public GruEngine {
   void Step(const GruSpec& spec, const Sequence& s, bool split, size_t rows, const Products& products,
             const StepRows& at) const {
     const size_t width = kGruGates * padded_;
-    MultiplySplit(
-        code_, s, split,
-        {InputRows{at.before, 1, rows, 0, at.before_stride, cells_}, (reset_after_ ? 3 : 2) * gate_panels_,
-         recurrent(), recurrent_bias(), 0, products.h, width});
+    MultiplySplit(s, split,
+                  {math::MatrixRows(at.before, rows, at.before_stride, cells_),
+                   {.layout = GatesLayout(reset_after_ ? 3 : 2, cells_),
+                    .weights = recurrent(),
+                    .start = recurrent_bias(),
+                    .c = products.h,
+                    .ldc = width}});
     GruTask cell{
         rows,      cells_,           padded_,  products.x,      width,           products.h,          width,
         at.before, at.before_stride, at.after, at.after_stride, spec.activation, spec.gate_activation};
@@ -132,17 +144,19 @@ class PackedGru final : public GruEngine {
     reset.after = products.reset;
     reset.after_stride = padded_;
     code_.gru_reset(reset);
-    MultiplySplit(code_, s, split,
-                  {InputRows{products.reset, 1, rows, 0, padded_, cells_}, gate_panels_, candidate(), nullptr,
-                   0, products.h + 2 * padded_, width});
+    MultiplySplit(s, split,
+                  {math::MatrixRows<float>(products.reset, rows, padded_, cells_),
+                   {.layout = GatesLayout(1, cells_),
+                    .weights = candidate(),
+                    .c = products.h + 2 * padded_,
+                    .ldc = width}});
     code_.gru_before(cell);
   }
 
-  const PanelCode& code_;
+  const CellCode& code_;
   bool reset_after_;
   size_t inputs_, cells_;
-  size_t gate_panels_;  // of one gate
-  size_t padded_;       // cells, rounded up to whole panels
+  size_t padded_;  // cells, rounded up to whole panels
   LatePackedWeights weights_;
 };
 

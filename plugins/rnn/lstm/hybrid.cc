@@ -25,7 +25,7 @@ class HybridLstm final : public RowEngine<LstmSpec, LstmBuffers<float>> {
     const HybridLstm& lstm;
     const LstmSpec& spec;
     HybridRows x, h, hidden;
-    const PanelCode& code = BestPanelCode();
+    const CellCode& code = BestCellCode();
 
     void Load(const float* input, const float* state) {
       Quantize(input, spec.inputs, x);

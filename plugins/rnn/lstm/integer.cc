@@ -111,7 +111,7 @@ class IntegerLstm final : public LstmEngine {
   }
   void RunRows(const Node& node, const LstmSpec& spec, const Sequence& s, int16_t* c, std::byte* scratch,
                size_t begin, size_t end, bool split) const;
-  void Project(const Sequence& s, bool split, const RowsOf<int8_t>& in, int16_t* z) const;
+  void Project(const Sequence& s, bool split, const math::StridedRows<int8_t>& in, int16_t* z) const;
   void FinishGate(const Node& node, const LstmSpec& spec, Gate k, int16_t* sums, const int16_t* c) const;
   void UpdateRow(const Node& node, const LstmSpec& spec, int16_t* sums, int16_t* c, int16_t* words,
                  int8_t* hidden) const;
@@ -176,7 +176,8 @@ void IntegerLstm::Run(const Node& node, const LstmSpec& spec, std::byte* scratch
 
 // The vectors of a row at all steps are equally far apart, and so are those of a step in all rows: products
 // run over the longer of the two.
-void IntegerLstm::Project(const Sequence& s, bool split, const RowsOf<int8_t>& in, int16_t* z) const {
+void IntegerLstm::Project(const Sequence& s, bool split, const math::StridedRows<int8_t>& in,
+                          int16_t* z) const {
   const bool over_steps = in.steps >= in.rows;
   const size_t products = over_steps ? in.rows : in.steps, count = over_steps ? in.steps : in.rows;
   const size_t stride = over_steps ? in.step_stride : in.row_stride, out_stride = over_steps ? in.rows : 1;
@@ -232,7 +233,7 @@ void IntegerLstm::RunRows(const Node& node, const LstmSpec& spec, const Sequence
   ScratchReader reader(scratch);
   const Rows of{reader.Take<int16_t>(s.chunk_steps * rows * sums()), reader.Take<int16_t>(rows * sums()), c,
                 reader.Take<int16_t>(rows * words()), reader.Take<int8_t>(rows * s.cells)};
-  const auto project = [&](const RowsOf<int8_t>& in) { Project(s, split, in, of.z); };
+  const auto project = [&](const math::StridedRows<int8_t>& in) { Project(s, split, in, of.z); };
   const auto step = [&](size_t, size_t in_chunk, const StepRowsOf<int8_t>& at) {
     WordTask task = recurrent_.TaskOf(at.before, rows, at.before_stride, of.sums, sums());
     task.start = of.z + in_chunk * rows * sums();

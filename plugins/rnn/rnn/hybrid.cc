@@ -9,7 +9,7 @@ namespace {
 class HybridRnn final : public RnnEngine {
  public:
   explicit HybridRnn(const Node& node)
-      : code_(BestPanelCode()),
+      : code_(BestCellCode()),
         asymmetric_(AsymmetricInputs(node)),
         input_(node, kRnnWeights),
         recurrent_(node, kRnnRecurrent) {}
@@ -57,7 +57,7 @@ class HybridRnn final : public RnnEngine {
     RunSequence(s, begin, end, project, step);
   }
 
-  const PanelCode& code_;
+  const CellCode& code_;
   bool asymmetric_;
   HybridMatrix input_, recurrent_;
 };

@@ -15,11 +15,10 @@ namespace {
 class PackedRnn final : public RnnEngine {
  public:
   PackedRnn(const RnnSpec& spec, const Node& node)
-      : code_(BestPanelCode()),
+      : code_(BestCellCode()),
         inputs_(static_cast<size_t>(spec.inputs)),
         cells_(static_cast<size_t>(spec.cells)),
-        panels_((cells_ + code_.lanes - 1) / code_.lanes),
-        padded_(panels_ * code_.lanes) {
+        padded_(LayoutOf(cells_, 0).padded()) {
     if (keeps_weights(node.host())) PackOnce(node);
   }
 
@@ -40,6 +39,8 @@ class PackedRnn final : public RnnEngine {
   }
 
  private:
+  math::F32Layout LayoutOf(size_t n, size_t k) const { return {code_.lanes, n, k}; }
+
   PackedWeights::Recipe RecipeOf(const Node& node) const {
     PackedWeights::Recipe recipe{.what = "rnn", .size = padded_ * (inputs_ + cells_ + 1) * sizeof(float)};
     recipe.numbers = {static_cast<int64_t>(code_.lanes), static_cast<int64_t>(inputs_),
@@ -62,8 +63,8 @@ class PackedRnn final : public RnnEngine {
     const float* const w = node.in(kRnnWeights).data<const float>();
     const float* const r = node.in(kRnnRecurrent).data<const float>();
     for (size_t cell = 0; cell < cells_; ++cell) {
-      PackPanelRow(code_.lanes, panels_, cell, w + cell * inputs_, inputs_, to);
-      PackPanelRow(code_.lanes, panels_, cell, r + cell * cells_, cells_, to + padded_ * inputs_);
+      math::PackF32Row(LayoutOf(padded_, inputs_), cell, w + cell * inputs_, to);
+      math::PackF32Row(LayoutOf(padded_, cells_), cell, r + cell * cells_, to + padded_ * inputs_);
     }
     std::copy_n(node.in(kRnnBias).data<const float>(), cells_, to + padded_ * (inputs_ + cells_));
   }
@@ -72,21 +73,32 @@ class PackedRnn final : public RnnEngine {
                bool split) const {
     const size_t rows = end - begin;
     const auto project = [&](const InputRows& in) {
-      MultiplySplit(code_, s, split, {in, panels_, input_weights(), bias(), 0, sums, padded_});
+      MultiplySplit(s, split,
+                    {in,
+                     {.layout = LayoutOf(padded_, inputs_),
+                      .weights = input_weights(),
+                      .start = bias(),
+                      .c = sums,
+                      .ldc = padded_}});
     };
     const auto step = [&](size_t, size_t in_chunk, const StepRows& at) {
       float* const of_step = sums + in_chunk * rows * padded_;
-      MultiplySplit(code_, s, split,
-                    {InputRows{at.before, 1, rows, 0, at.before_stride, cells_}, panels_, recurrent(),
-                     of_step, padded_, of_step, padded_});
+      MultiplySplit(s, split,
+                    {math::MatrixRows(at.before, rows, at.before_stride, cells_),
+                     {.layout = LayoutOf(padded_, cells_),
+                      .weights = recurrent(),
+                      .start = of_step,
+                      .start_stride = padded_,
+                      .c = of_step,
+                      .ldc = padded_}});
       for (size_t r = 0; r < rows; ++r)
         code_.activate(spec.activation, cells_, of_step + r * padded_, at.after + r * at.after_stride);
     };
     RunSequence(s, begin, end, project, step);
   }
 
-  const PanelCode& code_;
-  size_t inputs_, cells_, panels_;
+  const CellCode& code_;
+  size_t inputs_, cells_;
   size_t padded_;  // cells, rounded up to whole panels
   LatePackedWeights weights_;
 };

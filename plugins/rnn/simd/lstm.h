@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "plugins/rnn/simd/panels.h"
+#include "plugins/rnn/simd/cells.h"
 
 namespace fusebox::rnn {
 

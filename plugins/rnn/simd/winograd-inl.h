@@ -11,7 +11,7 @@
 #include <hwy/highway.h>
 
 #include "plugins/math/simd/vector-inl.h"
-#include "plugins/rnn/simd/panels.h"
+#include "plugins/rnn/simd/cells.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::rnn::HWY_NAMESPACE {

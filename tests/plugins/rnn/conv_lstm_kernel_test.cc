@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-#include "plugins/rnn/simd/panels.h"
 #include "tests/plugins/rnn/fake_host.h"
+#include "tests/plugins/rnn/instruction_sets.h"
 #include "tests/plugins/rnn/kernel_case.h"
 #include "tests/plugins/rnn/lstm_case.h"
 
@@ -191,13 +191,10 @@ TEST(ConvLstmKernel, ComputesTheSameBitsForAnyNumberOfThreads) {
 }
 
 TEST(ConvLstmKernel, AgreesOnEveryInstructionSet) {
-  for (const rnn::PanelCode* code : rnn::PanelCodes()) {
-    rnn::UsePanelCodeForTest(code);
-    SCOPED_TRACE(std::to_string(code->lanes) + " lanes");
+  OnEveryInstructionSet([&] {
     for (const ConvCase& g : Cases()) ExpectNear(g, 2e-6);
     ExpectNear({.in = {12, 12}, .cells = 33, .weight_scale = 0.1}, 3e-6);
-  }
-  rnn::UsePanelCodeForTest(nullptr);
+  });
 }
 
 // Kernels of Winograd's minimal filtering, alone and beside others, on sizes that are no multiple of a block.
@@ -227,15 +224,13 @@ TEST(ConvLstmKernel, FiltersKernelsOfManySizes) {
   volume.cells = 9;
   volume.weight_scale = 0.05;
   cases.push_back(volume);
-  for (const rnn::PanelCode* code : rnn::PanelCodes()) {
-    rnn::UsePanelCodeForTest(code);
+  OnEveryInstructionSet([&] {
     for (const ConvCase& g : cases) {
-      SCOPED_TRACE(std::to_string(code->lanes) + " lanes, kernel " + ::testing::PrintToString(g.kernel) +
-                   " and " + ::testing::PrintToString(g.recurrent) + " on " + ::testing::PrintToString(g.in));
+      SCOPED_TRACE("kernel " + ::testing::PrintToString(g.kernel) + " and " +
+                   ::testing::PrintToString(g.recurrent) + " on " + ::testing::PrintToString(g.in));
       ExpectNear(g, 3e-6);
     }
-  }
-  rnn::UsePanelCodeForTest(nullptr);
+  });
 }
 
 TEST(ConvLstmKernel, FiltersInputsOfAnySize) {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plugins/rnn/simd/panels.h"
 #include "tests/plugins/rnn/fake_host.h"
+#include "tests/plugins/rnn/instruction_sets.h"
 #include "tests/plugins/rnn/kernel_case.h"
 #include "tests/plugins/rnn/lstm_case.h"
 
@@ -183,16 +183,13 @@ TEST(GruKernel, GivesTheSameBitsForAnyNumberOfThreads) {
 }
 
 TEST(GruKernel, AgreesOnEveryInstructionSet) {
-  for (const rnn::PanelCode* code : rnn::PanelCodes()) {
-    rnn::UsePanelCodeForTest(code);
-    SCOPED_TRACE(std::to_string(code->lanes) + " lanes");
+  OnEveryInstructionSet([&] {
     for (const int64_t batch : {1, 2, 7}) {
       for (const bool reset_after : {true, false})
         ExpectNear({.batch = batch, .cells = 33, .reset_after = reset_after, .weight_scale = 0.2}, FBX_F32,
                    1e-6);
     }
-  }
-  rnn::UsePanelCodeForTest(nullptr);
+  });
 }
 
 TEST(GruKernel, LetsNaNThroughAndSaturates) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plugins/rnn/simd/panels.h"
+#include "tests/plugins/rnn/instruction_sets.h"
 #include "tests/plugins/rnn/kernel_case.h"
 #include "tests/plugins/rnn/lstm_case.h"
 
@@ -138,12 +138,10 @@ TEST(RnnKernel, GivesTheSameBitsForAnyNumberOfThreads) {
 }
 
 TEST(RnnKernel, AgreesOnEveryInstructionSet) {
-  for (const rnn::PanelCode* code : rnn::PanelCodes()) {
-    rnn::UsePanelCodeForTest(code);
+  OnEveryInstructionSet([&] {
     for (const int64_t batch : {1, 7})
       ExpectNear({.batch = batch, .cells = 33, .weight_scale = 0.2}, FBX_F32, 1e-6);
-  }
-  rnn::UsePanelCodeForTest(nullptr);
+  });
 }
 
 TEST(RnnKernel, InfersSequenceAndState) {

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moving elements without reading them, for all kernels that only rearrange data.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+
+#include <fusebox/kernel.hpp>
+
+#include "plugins/cpu/base/dispatch.h"
+#include "plugins/cpu/base/shape.h"
+
+namespace fusebox::cpu {
+
+using namespace sdk;
+
+// Copies the elements of an index space `dims` from src + i . src_strides to dst + i . dst_strides. Both
+// pointers refer to index 0. Strides are in elements of `width` bytes; they may be 0 (src only) or negative.
+// Destinations must be distinct and the memory must not overlap.
+void CopyBox(const fbx_host* host, size_t width, const Shape& dims, const void* src, const Shape& src_strides,
+             void* dst, const Shape& dst_strides);
+
+// memcpy, faster for few bytes.
+inline void CopyBytes(std::byte* to, const std::byte* from, size_t bytes) {
+  const auto ends = [&]<size_t kBytes>(std::array<std::byte, kBytes> first) {
+    auto last = first;
+    std::memcpy(&first, from, kBytes);
+    std::memcpy(&last, from + bytes - kBytes, kBytes);
+    std::memcpy(to, &first, kBytes);
+    std::memcpy(to + bytes - kBytes, &last, kBytes);
+  };
+  if (bytes > 32) std::memcpy(to, from, bytes);
+  else if (bytes >= 16) ends(std::array<std::byte, 16>());
+  else if (bytes >= 8) ends(std::array<std::byte, 8>());
+  else if (bytes >= 4) ends(std::array<std::byte, 4>());
+  else
+    for (size_t i = 0; i < bytes; ++i) to[i] = from[i];
+}
+
+// Sets `count` elements to the one at `value`.
+void FillElements(size_t width, const void* value, void* dst, int64_t count);
+
+inline const std::byte* Elements(Tensor t, int64_t offset = 0) {
+  return t.data<const std::byte>() + offset * static_cast<int64_t>(ElementSize(t.dtype()));
+}
+inline std::byte* MutableElements(Tensor t, int64_t offset = 0) {
+  return t.data<std::byte>() + offset * static_cast<int64_t>(ElementSize(t.dtype()));
+}
+
+// Zero as an element: zero bits, or the zero point of a quantized result. Stored in `storage`.
+const void* ZeroOf(Tensor t, Bits128& storage);
+
+// For invoke: throws if the operands' values yield another shape than planned.
+inline void CheckPlanned(const Shape& now, Tensor planned) {
+  if (now != Shape(planned))
+    Fail("the operands' values yield a result of shape " + Text(now) + ", planned was " +
+         Text(planned.dims()));
+}
+
+}  // namespace fusebox::cpu

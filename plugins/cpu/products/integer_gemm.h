@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Integer matrix products for quantized ops, before scaling. Operands are 16-bit, so that a byte minus its
+// zero point fits and two adjacent products are one instruction. Sums are 32-bit, or 64-bit for 16-bit
+// operands.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include <fusebox/kernel.hpp>
+
+#include "plugins/cpu/base/shape.h"
+
+namespace fusebox::cpu {
+
+using namespace sdk;
+
+// c[i][j] = sum over p of a[i][p] * b[j][p], modulo 2^32 if Sum is int32_t. Leading dimensions are in
+// elements. Elements of b are in [-255, 255] unless `wide`; so are those of a if Sum is int32_t.
+template <class Sum>
+struct IntegerProduct {
+  const int16_t* a;
+  int64_t lda;
+  const int16_t* b;
+  int64_t ldb;
+  Sum* c;
+  int64_t ldc;
+  int64_t m, n, k;
+  bool wide = false;  // int64_t only
+};
+void Multiply(const IntegerProduct<int32_t>& product);
+void Multiply(const IntegerProduct<int64_t>& product);
+
+// The lines of a depthwise window, whose taps are packed in fours. Adjacent pixels that the fours of a line
+// reach have weights of their own, moved by `step` taps each.
+struct TapLines {
+  int64_t taps = 0, step = 0, pixels = 1;  // no taps: not such a window
+
+  int64_t padded() const { return (taps + 3) / 4 * 4; }
+  bool operator==(const TapLines&) const = default;
+};
+
+// A product with constant weights [groups, columns, depth], in parallel tasks of some rows and columns.
+struct ProductShape {
+  int64_t rows, columns, depth, groups = 1;
+  TapLines lines = {};
+};
+struct ProductPlan {
+  int64_t chunk = 1;     // rows per task
+  uint32_t workers = 0;  // number of scratch areas
+  bool copied = false, wide = false;
+  uint32_t rows_slot = 0, sums_slot = 0;
+};
+inline constexpr int64_t kProductColumns = 64;  // columns per task
+
+// `copied`: rows are built in scratch. `wide`: as in IntegerProduct.
+template <class Sum>
+ProductPlan PlanProduct(Plan& plan, const ProductShape& s, bool copied, bool wide = false) {
+  constexpr int64_t kCacheBytes = 64 * 1024;
+  ProductPlan p;
+  p.workers = std::max(1u, plan.threads());
+  const int64_t row = std::max<int64_t>(1, Product(s.depth, sizeof(int16_t)));
+  p.chunk = std::clamp<int64_t>(kCacheBytes / row / 4 * 4, 4, 64);
+  p.copied = copied;
+  p.wide = wide;
+  if (copied) p.rows_slot = plan.scratch(static_cast<size_t>(Product(Product(p.chunk, row), p.workers)));
+  p.sums_slot = plan.scratch(static_cast<size_t>(p.chunk * kProductColumns) * sizeof(Sum) * p.workers);
+  return p;
+}
+
+struct ProductRows {
+  const int16_t* at;
+  int64_t stride;
+};
+
+// rows(group, first, count, scratch) returns ProductRows. done(first row, count, first column over all
+// groups, columns, sums) receives sums with `columns` per row.
+template <class Sum, class Rows, class Done>
+void RunProduct(const Node& n, const ProductPlan& plan, const ProductShape& s, const int16_t* weights,
+                const Rows& rows, const Done& done) {
+  if (s.rows == 0 || s.columns == 0) return;
+  const int64_t blocks = (s.columns + kProductColumns - 1) / kProductColumns,
+                chunks = (s.rows + plan.chunk - 1) / plan.chunk;
+  int16_t* made = plan.copied ? n.scratch<int16_t>(plan.rows_slot) : nullptr;
+  Sum* all_sums = n.scratch<Sum>(plan.sums_slot);
+  const auto run = [&](size_t begin, size_t end, uint32_t worker) {
+    int16_t* scratch = made ? made + worker * plan.chunk * s.depth : nullptr;
+    Sum* sums = all_sums + worker * plan.chunk * kProductColumns;
+    for (int64_t task = static_cast<int64_t>(begin); task < static_cast<int64_t>(end); ++task) {
+      const int64_t group = task / chunks / blocks, block = task / chunks % blocks;
+      const int64_t first = task % chunks * plan.chunk, column = block * kProductColumns;
+      const int64_t count = std::min(plan.chunk, s.rows - first),
+                    columns = std::min(kProductColumns, s.columns - column);
+      const ProductRows a = rows(group, first, count, scratch);
+      const int64_t channel = group * s.columns + column;
+      Multiply(IntegerProduct<Sum>{a.at, a.stride, weights + channel * s.depth, s.depth, sums, columns, count,
+                                   columns, s.depth, plan.wide});
+      done(first, count, channel, columns, sums);
+    }
+  };
+  const size_t tasks = static_cast<size_t>(s.groups * blocks * chunks);
+  if (thread_count(n.host()) > plan.workers) return run(0, tasks, 0);
+  ParallelFor(n.host(), tasks, Grain(plan.chunk * kProductColumns * s.depth / 16), run);
+}
+
+}  // namespace fusebox::cpu

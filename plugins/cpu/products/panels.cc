@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/cpu/products/panels.h"
+
+#include <vector>
+
+namespace fusebox::cpu {
+
+void PackPanels(const float* weights, const PanelShape& s, float* to) {
+  if (s.depth == 0) return;  // of any number of columns
+  std::vector<float> moved;
+  if (s.taps > 1) {
+    moved.resize(static_cast<size_t>(s.columns * s.depth));
+    MoveTapsFirst(weights, s.columns / s.taps, s.taps, s.depth, moved.data());
+    weights = moved.data();
+  }
+  for (int64_t group = 0; group < s.groups; ++group, weights += s.columns * s.depth, to += s.each())
+    math::PackF32(s.layout(), weights, to);
+}
+
+void MultiplyParallel(const fbx_host* host, const RowProduct<float>& x, const float* panels) {
+  const ActivationRange<float> range(x.activation);
+  const auto ldc = static_cast<size_t>(x.ldc);
+  math::Multiply(host, {math::MatrixRows(x.a, static_cast<size_t>(x.m), static_cast<size_t>(x.lda),
+                                         static_cast<size_t>(x.k)),
+                        {.layout = PanelLayout(x.n, x.k),
+                         .weights = panels,
+                         .start = x.bias,
+                         .c = x.c,
+                         .ldc = ldc,
+                         .low = range.lowest,
+                         .high = range.highest}});
+  for (int64_t i = 0; x.activation == Activation::kTanh && i < x.m; ++i)
+    Activate(x.activation, x.c + i * x.ldc, static_cast<size_t>(x.n));
+}
+
+const float* KeptPanels::Get(const Node& n) const {
+  packed_.make_once([&] {
+    const Tensor weights = n.in(operand_);
+    const PanelShape& s = shape_;
+    return PackedWeights(
+        n,
+        {.what = "f32 panels",
+         .numbers = {static_cast<int64_t>(math::BestF32Code().lanes), s.columns, s.depth, s.groups, s.taps},
+         .sources = {weights},
+         .size = static_cast<size_t>(Product(s.elements(), sizeof(float)))},
+        [&](void* to) { PackPanels(weights.data<const float>(), s, static_cast<float*>(to)); });
+  });
+  return packed_->data<float>();
+}
+
+}  // namespace fusebox::cpu

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared part of quantized convolutions, FULLY_CONNECTED and BATCH_MATMUL: operands minus zero points as
+// integers, and results computed from integer sums. Three forms:
+//   bytes    i8 or u8 input, i8, u8 or i4 weights, i32 bias, result of the input's dtype
+//   wide     i16 input, i8, u8, i4 or (some ops) i16 weights, i64 or i32 bias, i16 result; 64-bit sums
+//   hybrid   f32 input, quantized per invoke, i8, u8 or i4 weights, f32 bias and result
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <fusebox/weights.hpp>
+
+#include "plugins/common/once.h"
+#include "plugins/cpu/base/activation.h"
+#include "plugins/cpu/products/byte_product.h"
+#include "plugins/cpu/products/integer_gemm.h"
+#include "plugins/cpu/quantized/quant.h"
+
+namespace fusebox::cpu {
+
+// Operand indices, and the dim of the weights with one scale per output channel.
+struct ProductOperands {
+  uint32_t input = 0, weights = 1, bias = 2;
+  int channel_axis = 0;
+  bool transposed = false;     // weights are [..., depth, channels] instead of [..., channels, depth]
+  bool taps = false;           // transposed, with any number of dims before the channels
+  bool by_tap = false;         // [channels, taps..., depth] become [taps..., channels, depth]
+  bool wide_weights = false;   // accepts i16 weights
+  bool exact_scales = false;   // multiply scales as doubles, like TFLite's i8 and i16 convolutions
+  bool two_roundings = false;  // i16 sums without a bias are scaled like byte sums
+  bool round_half_up = false;  // byte sums round half up, like TFLite's products but depthwise
+  bool packed = false;         // products of bytes are those of packed weights (RunBytes)
+};
+
+// Quantizes one part of a float input to bytes, or 16-bit values minus the zero point; returns the scale.
+// Formulas of TFLite (symmetric: the largest magnitude is 127; asymmetric: the range, including 0, spans 255
+// steps with an integer zero point). NaN: a scale of NaN.
+template <class T>
+float QuantizeSample(const float* x, int64_t count, bool asymmetric, T* q, int32_t* zero_point);
+
+class QuantizedProduct {
+ public:
+  struct State {
+    uint32_t input = 0, scales = 0, zeros = 0, weights = 0, transposed = 0;
+  };
+
+  // Whether a node is quantized, supported or not.
+  static bool Takes(const Node& n, ProductOperands o) { return IsQuantized(n, o.weights); }
+  // Throws Reject.
+  static void Supports(const Node& n, ProductOperands o);
+  // For infer: throws if the bias or the weights do not match the input.
+  static void Check(const Node& n, ProductOperands o, int64_t channels);
+
+  QuantizedProduct() = default;
+  // `asymmetric`: the input of the hybrid form has a zero point.
+  QuantizedProduct(const Node& n, ProductOperands o, Activation activation, bool asymmetric);
+
+  bool hybrid() const { return hybrid_; }
+  // Calls f.template operator()<Sum>() with the type of the sums.
+  template <class F>
+  void WithSums(const F& f) const {
+    if (wide_) f.template operator()<int64_t>();
+    else f.template operator()<int32_t>();
+  }
+  // Products of this node go through RunBytes: bytes and hybrid, if the operands are `packed`.
+  bool packed() const { return operands_.packed && !wide_; }
+  // In init. Constant weights are kept packed as matrices [channels, depth] ([depth, channels] if
+  // transposed): for a store at once, otherwise from the first invoke on.
+  void KeepPacked(const Node& n, int64_t channels, int64_t depth, TapLines lines = {});
+  // Of a packed matrix.
+  size_t MatrixBytes(const ProductShape& shape) const;
+  // The packed matrices, of constant weights or packed now. Any thread.
+  const std::byte* Packed(const Node& n, const State& state, const BytePlan& plan,
+                          const ProductShape& shape) const;
+  // The quantized input of a packed product: that of the node, or a hybrid input (`floats`: replaced),
+  // quantized by samples. Padding of a sample has the value Pad. Each invoke begins with this or Input.
+  const int8_t* Bytes(const Node& n, const State& state, int64_t samples,
+                      const float* floats = nullptr) const;
+  int8_t Pad(const Node& n, const State& state, int64_t sample) const;
+  // Products with matrices of `shape`, from `packed` on, for all groups. rows(group, first, count, scratch)
+  // returns ByteProductRows; row r is of the sample first_sample + r / rows_per_sample; its results begin at
+  // element `at` + r * groups * columns.
+  struct BytesTask {
+    const State& state;
+    const BytePlan& plan;
+    const ProductShape& shape;
+    const std::byte* packed;
+    int64_t first_sample, rows_per_sample, at;
+
+    int64_t SampleOf(int64_t row) const { return first_sample + row / rows_per_sample; }
+  };
+  template <class Rows>
+  void RunBytes(const Node& n, const BytesTask& task, const Rows& rows) const {
+    ForByteParts(n, task.plan, task.shape, [&](const BytePart& part) {
+      RunPart(n, task, part, rows(part.group, part.first, part.count, part.rows));
+    });
+  }
+  // The sums of rows [first, first + count) of one product, all its columns, `stride` apart (a multiple of
+  // SumsWidth). `worker`: of the plan.
+  void RunSums(const Node& n, const BytesTask& task, uint32_t worker, int64_t first, int64_t count,
+               ByteProductRows rows, int32_t* sums, int64_t stride) const;
+  // The first product of one row with constant weights, without packing them; false: not done. `input` as
+  // from Bytes.
+  bool RunFirstRow(const Node& n, const State& state, const int8_t* input, const ProductShape& shape) const;
+  // Output pixels of a depthwise convolution, of one sample, from element `at` of the result on. The shape's
+  // columns are channels, its depth the taps. Lines and steps as in ByteTaps.
+  // `sums`: [pixels][channels], if hybrid.
+  struct TapsTask {
+    const State& state;
+    const ProductShape& shape;
+    const std::byte* packed;
+    const int8_t* const* lines;
+    int64_t pixel_step, tap_step, pixels, sample, at;
+    int32_t* sums;
+  };
+  void RunTaps(const Node& n, const TapsTask& task) const;
+  BytePlan PlanBytes(const Node& n, Plan& plan, const ProductShape& shape, bool copied) const;
+  // PlanProduct with the sum type of this node.
+  ProductPlan PlanSums(Plan& plan, const ProductShape& shape, bool copied) const;
+
+  // `samples`: parts of a hybrid input with separate scales.
+  State Prepare(const Node& n, Plan& plan, int64_t samples) const;
+  // The input minus its zero point. `floats`: replaces a hybrid input.
+  const int16_t* Input(const Node& n, const State& state, int64_t samples,
+                       const float* floats = nullptr) const;
+  // The first call unpacks constant weights. Any thread.
+  const int16_t* Weights(const Node& n, const State& state) const;
+  // Writes `count` channels of the result from element `at` on, from their sums.
+  template <class Sum>
+  void Finish(const Node& n, const State& state, int64_t sample, int64_t first_channel, int64_t count,
+              const Sum* sums, int64_t at) const;
+
+  // The same for all channels of some pixels. Changes the sums.
+  template <class Sum>
+  void FinishPixels(const Node& n, const State& state, int64_t sample, int64_t pixels, int64_t channels,
+                    Sum* sums, int64_t at) const;
+
+ private:
+  // Values are unpacked by the first invoke that needs them.
+  struct Constant {
+    common::Once unpack;
+    std::unique_ptr<int16_t[]> values;
+    LatePackedWeights packed;
+    int64_t channels = 0, depth = 0;  // of the packed matrices
+    TapLines lines;
+    bool halves = false;             // packed as 4-bit weights
+    std::atomic<bool> used = false;  // by a product of one row
+  };
+  // Of sums, per channel or one. The first invoke makes them.
+  struct Factors {
+    common::Once make;
+    ByteScales bytes;
+    std::vector<FixedPoint> wide;
+  };
+
+  void MakeFactors(const Node& n) const;
+  template <class T>
+  void QuantizeSamples(const Node& n, const State& state, int64_t samples, int64_t each, const float* from,
+                       T* to) const;
+  int64_t Matrices(const Node& n, int64_t channels, int64_t depth) const;
+  bool KeepsPacked(const ProductShape& shape) const;
+  ByteLayout LayoutOf(const ProductShape& shape, bool kept) const;
+  ProductShape KeptShape() const { return {0, weights_->channels, weights_->depth, 1, weights_->lines}; }
+  void PackHalves(const Node& n, std::byte* to) const;
+  int32_t InputOffset() const;
+  void PackOnce(const Node& n) const;
+  void PackConstant(const Node& n, std::byte* to) const;
+  template <class T>
+  void Pack(std::span<const T> rows, int64_t matrices, const ProductShape& shape, std::byte* to) const;
+  ByteResults Results(const Node& n) const;
+  void RunPart(const Node& n, const BytesTask& task, const BytePart& part, ByteProductRows rows) const;
+  ByteTask TaskOf(const Node& n, const BytesTask& task, const BytePart& part, ByteProductRows rows,
+                  const PackedMatrix& m) const;
+  void FinishPart(const Node& n, const BytesTask& task, const BytePart& part, const ByteTask& product) const;
+  bool Rearranges() const { return operands_.transposed || operands_.by_tap; }
+  void UnpackConstant(const Node& n, int16_t* to) const;
+  void Unpack(const Node& n, int16_t* to) const;
+  template <class T>
+  void Transpose(const Node& n, const T* from, T* to) const;
+  template <class Out, class Sum>
+  void Store(const Node& n, int64_t first, int64_t count, const Sum* sums, Out* y) const;
+
+  ProductOperands operands_;
+  Activation activation_ = Activation::kNone;
+  bool hybrid_ = false, asymmetric_ = false, unsigned_ = false, wide_ = false, wide_weights_ = false,
+       four_bits_ = false;
+  float input_scale_ = 1, output_scale_ = 1;
+  int32_t input_zero_ = 0, output_zero_ = 0, lowest_ = 0, highest_ = 0;
+  std::unique_ptr<Constant> weights_;  // null: computed
+  std::unique_ptr<Factors> factors_;   // null: hybrid
+};
+
+}  // namespace fusebox::cpu

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#define HWY_WANT_AVX3_DL
+#include "plugins/cpu/quantized/byte_code.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "plugins/cpu/quantized/byte_code.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "plugins/cpu/quantized/byte_scale-inl.h"
+#include "plugins/cpu/quantized/byte_taps-inl.h"
+#include "plugins/math/gemm/bytes-inl.h"
+#include "plugins/math/simd/fixed_point-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fusebox::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+namespace mm = math::HWY_NAMESPACE;
+
+using Sum = mm::ByteSum;
+constexpr mm::ByteSumTag sums{};
+constexpr size_t kLanes = mm::kByteLanes;
+
+using mm::HighProduct;
+using mm::ShiftedHalfAway;
+using mm::ShiftedLeft;
+
+void Store(const ByteResults& results, size_t first_channel, size_t count, const int32_t* from,
+           uint8_t* out) {
+  for (size_t i = 0; i < count; i += kLanes) {
+    const size_t left = count - i, channel = first_channel + i;
+    const auto load = [&](const int32_t* at) HWY_ATTR {
+      return left >= kLanes ? hn::LoadU(sums, at) : hn::LoadN(sums, at, left);
+    };
+    Sum sum = load(from + i);
+    if (results.bias) sum = hn::Add(sum, load(results.bias + channel));
+    ChannelScale scale;
+    scale.Load(*results.scales, channel);
+    StoreBytes(scale(sum), left, out + i);
+  }
+}
+
+void Multiply(const ByteTask& task, int32_t* out, size_t out_stride, size_t begin, size_t end) {
+  const size_t before = begin * math::kBytePanels * kLanes;
+  const auto store = [&](size_t row, size_t first, size_t outputs, const int32_t* from) HWY_ATTR {
+    for (size_t i = 0; i < outputs; i += kLanes)
+      hn::StoreU(hn::Load(sums, from + i), sums, out + row * out_stride + first - before + i);
+  };
+  if (task.layout.halves) mm::MultiplyHalves(task, begin, end, store);
+  else mm::MultiplyBytes(task, begin, end, store);
+}
+
+void MultiplyAndStore(const ByteStoreTask& task, size_t begin, size_t end) {
+  mm::MultiplyBytes(task.product, begin, end,
+                    [&](size_t row, size_t first, size_t outputs, const int32_t* from) HWY_ATTR {
+                      const size_t count = std::min(outputs, task.product.layout.outputs - first);
+                      Store(*task.results, task.first_channel + first, count, from,
+                            task.out + row * task.out_stride + first);
+                    });
+}
+
+void SumRows(const void* rows, size_t count, size_t stride, size_t columns, bool is_unsigned, int32_t less,
+             int32_t* to) {
+  const hn::Repartition<uint8_t, decltype(sums)> d8;
+  const hn::Repartition<uint64_t, decltype(d8)> d64;
+  const auto flip = hn::Set(d8, is_unsigned ? 0 : 0x80);
+  const size_t lanes = hn::Lanes(d8);
+  const int64_t moved = is_unsigned ? 0 : 128 * static_cast<int64_t>(columns);
+  for (size_t i = 0; i < count; ++i) {
+    const auto* const row = static_cast<const uint8_t*>(rows) + i * stride;
+    auto total = hn::Zero(d64);
+    size_t k = 0;
+    for (; k + lanes <= columns; k += lanes)
+      total = hn::Add(total, hn::SumsOf8(hn::Xor(hn::LoadU(d8, row + k), flip)));
+    auto sum = static_cast<int64_t>(hn::ReduceSum(d64, total));
+    for (; k < columns; ++k) sum += row[k] ^ (is_unsigned ? 0 : 0x80);
+    to[i] = static_cast<int32_t>(sum - moved - less);
+  }
+}
+
+// As FixedPoint::Times.
+HWY_INLINE Sum Times(Sum x, const math::FixedPoint& by) {
+  if (by.shift > 0) x = ShiftedLeft(x, hn::Set(sums, by.shift));
+  return ShiftedHalfAway(HighProduct(x, hn::Set(sums, by.value)), hn::Set(sums, std::max(-by.shift, 0)));
+}
+
+HWY_INLINE Sum BinaryOf(const ByteBinary& b, Sum x, Sum y) {
+  if (b.op == ByteBinary::Op::kMul) return hn::Mul(x, y);
+  const Sum shift = hn::Set(sums, b.shift);
+  x = Times(hn::Shl(x, shift), b.x_scale);
+  y = Times(hn::Shl(y, shift), b.y_scale);
+  if (b.op == ByteBinary::Op::kAdd) return hn::Add(x, y);
+  const Sum d = hn::Sub(x, y);
+  return b.op == ByteBinary::Op::kSub ? d : hn::Mul(d, d);
+}
+
+void Binary(const ByteBinary& b, const uint8_t* x, int64_t x_step, const uint8_t* y, int64_t y_step,
+            uint8_t* z, size_t count) {
+  const hn::RebindToUnsigned<decltype(sums)> du;
+  const hn::Rebind<uint8_t, decltype(sums)> d8;
+  const int32_t moved = b.is_signed ? 128 : 0;
+  const auto flip = hn::Set(d8, static_cast<uint8_t>(moved));
+  const Sum x_zero = hn::Set(sums, b.x_zero + moved), y_zero = hn::Set(sums, b.y_zero + moved);
+  const Sum low = hn::Set(sums, b.lowest - b.zero), high = hn::Set(sums, b.highest - b.zero),
+            zero = hn::Set(sums, b.zero);
+  const auto load = [&](const uint8_t* from, int64_t step, size_t i, size_t left) HWY_ATTR {
+    return step == 0        ? hn::Set(d8, *from)
+           : left >= kLanes ? hn::LoadU(d8, from + i)
+                            : hn::LoadN(d8, from + i, left);
+  };
+  const auto number = [&](auto bytes, Sum less)
+                          HWY_ATTR { return hn::Sub(hn::PromoteTo(sums, hn::Xor(bytes, flip)), less); };
+  for (size_t i = 0; i < count; i += kLanes) {
+    const size_t left = count - i;
+    const Sum value =
+        BinaryOf(b, number(load(x, x_step, i, left), x_zero), number(load(y, y_step, i, left), y_zero));
+    const Sum inside = hn::Min(hn::Max(Times(value, b.z_scale), low), high);
+    const auto bytes = hn::TruncateTo(d8, hn::BitCast(du, hn::Add(inside, zero)));
+    if (left >= kLanes) hn::StoreU(bytes, d8, z + i);
+    else hn::StoreN(bytes, d8, z + i, left);
+  }
+}
+
+// The quotient is a double: rounded to float first, it could become a false tie.
+void Quantize(const float* x, size_t count, float scale, int32_t zero, bool is_signed, uint8_t* out) {
+  const hn::CappedTag<double, 8> d64;
+  const hn::Rebind<float, decltype(d64)> d32;
+  const hn::Rebind<int32_t, decltype(d64)> di;
+  const hn::RebindToUnsigned<decltype(di)> du;
+  const hn::Rebind<uint8_t, decltype(d64)> d8;
+  const size_t lanes = hn::Lanes(d64);
+  const auto by = hn::Set(d64, scale), offset = hn::Set(d64, zero), half = hn::Set(d64, 0.5),
+             one = hn::Set(d64, 1.0);
+  const auto low = hn::Set(d64, is_signed ? -128.0 : 0.0), high = hn::Set(d64, is_signed ? 127.0 : 255.0);
+  for (size_t i = 0; i < count; i += lanes) {
+    const size_t left = count - i;
+    const auto from = left >= lanes ? hn::LoadU(d32, x + i) : hn::LoadN(d32, x + i, left);
+    const auto q = hn::Div(hn::PromoteTo(d64, from), by);
+    const auto whole = hn::Trunc(q);
+    const auto away = hn::IfThenElseZero(hn::Ge(hn::Abs(hn::Sub(q, whole)), half), hn::CopySign(one, q));
+    const auto inside = hn::Min(hn::Max(hn::Add(hn::Add(whole, away), offset), low), high);
+    const auto numbers = hn::DemoteTo(di, hn::IfThenElse(hn::IsNaN(q), offset, inside));
+    const auto bytes = hn::TruncateTo(d8, hn::BitCast(du, numbers));
+    if (left >= lanes) hn::StoreU(bytes, d8, out + i);
+    else hn::StoreN(bytes, d8, out + i, left);
+  }
+}
+
+template <size_t kUnit>
+constexpr ByteCode kCode{
+    kLanes, kUnit,   {mm::ByteDot::kUnsignedRows}, Multiply, MultiplyAndStore, Store, SumRows, RunTaps,
+    Binary, Quantize};
+
+const ByteCode& BytesCode() { return kCode<4>; }
+#if FUSEBOX_BYTE_MATRIX
+const ByteCode& BytesCodeOfUnits() { return kCode<8>; }
+#endif
+
+}  // namespace fusebox::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fusebox::cpu {
+
+ByteScales::ByteScales(const std::vector<math::FixedPoint>& scales, const ByteRange& range) : range(range) {
+  for (auto* by : {&values, &left, &right, &half, &half_below}) by->resize(scales.size() + kSlack);
+  for (size_t i = 0; i < scales.size(); ++i) {
+    values[i] = scales[i].value;
+    left[i] = std::max(scales[i].shift, 0);
+    right[i] = std::max(-scales[i].shift, 0);
+    any_left = any_left || scales[i].shift > 0;
+    half[i] = right[i] > 0 ? 1 << (right[i] - 1) : 0;
+    half_below[i] = right[i] > 0 && range.round_half_up ? half[i] - 1 : half[i];
+  }
+}
+
+std::vector<const ByteCode*> ByteCodes() { return FUSEBOX_SIMD_TABLES(ByteCode, BytesCode); }
+
+}  // namespace fusebox::cpu
+#endif

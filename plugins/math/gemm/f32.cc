@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/math/gemm/f32.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "plugins/math/gemm/f32.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "plugins/math/gemm/tile-inl.h"
+#include "plugins/math/simd/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fusebox::math::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// A part of the depth: whole segments, or elements [begin, begin + length) of the only one.
+struct Part {
+  size_t first_segment;
+  size_t segments;
+  size_t begin;
+  size_t length;
+  size_t before;  // elements of the depth before this part
+  bool first;
+  bool last;
+  bool clamps;  // if it is the last
+};
+
+template <int kRows, int kPanels>
+struct Sums {
+  FloatVector of[kRows][kPanels];
+};
+
+// The pointers are of the tile's first element. `left`: outputs of the last panel.
+template <int kRows, int kPanels>
+HWY_INLINE void LoadTile(Sums<kRows, kPanels>& sums, const float* from, size_t stride, size_t count,
+                         size_t left) {
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+    const float* const row = from + std::min<size_t>(r, count - 1) * stride;
+#pragma GCC unroll 4
+    for (int p = 0; p + 1 < kPanels; ++p) sums.of[r][p] = hn::LoadU(fd, row + p * kFloatLanes);
+    sums.of[r][kPanels - 1] = LoadSome(row + (kPanels - 1) * kFloatLanes, left);
+  }
+}
+
+template <int kRows, int kPanels>
+HWY_INLINE void StoreTile(const Sums<kRows, kPanels>& sums, float* to, size_t stride, size_t count,
+                          size_t left) {
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r, to += stride) {
+    if (static_cast<size_t>(r) >= count) return;
+#pragma GCC unroll 4
+    for (int p = 0; p + 1 < kPanels; ++p) hn::StoreU(sums.of[r][p], fd, to + p * kFloatLanes);
+    StoreSome(sums.of[r][kPanels - 1], to + (kPanels - 1) * kFloatLanes, left);
+  }
+}
+
+template <int kRows, int kPanels>
+HWY_INLINE void ClampTile(Sums<kRows, kPanels>& sums, float low, float high) {
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p)
+      sums.of[r][p] = Clamp(fd, sums.of[r][p], hn::Set(fd, low), hn::Set(fd, high));
+  }
+}
+
+// Adds the products of element k of the rows. The fewer of the operands stay in registers.
+template <int kRows, int kPanels>
+HWY_INLINE void AddProducts(Sums<kRows, kPanels>& sums, const float* HWY_RESTRICT weights,
+                            const float* const (&a)[kRows], ptrdiff_t k) {
+  if constexpr (kRows < kPanels) {
+    FloatVector values[kRows];
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) values[r] = hn::Set(fd, a[r][k]);
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) {
+      const FloatVector b = hn::LoadU(fd, weights + p * kFloatLanes);
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) sums.of[r][p] = hn::MulAdd(b, values[r], sums.of[r][p]);
+    }
+  } else {
+    FloatVector b[kPanels];
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) b[p] = hn::LoadU(fd, weights + p * kFloatLanes);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const FloatVector value = hn::Set(fd, a[r][k]);
+#pragma GCC unroll 4
+      for (int p = 0; p < kPanels; ++p) sums.of[r][p] = hn::MulAdd(b[p], value, sums.of[r][p]);
+    }
+  }
+}
+
+// Rows from `row` on; those beyond the last repeat it and are not stored.
+template <int kRows, int kPanels>
+HWY_INLINE void Tile(const F32Task& task, size_t row, size_t group, const Part& part) {
+  const size_t count = std::min<size_t>(kRows, task.m - row);
+  const size_t output = group * kGroupPanels * kFloatLanes;
+  const size_t left = task.layout.n - output - (kPanels - 1) * kFloatLanes;
+  float* const c = task.c + row * task.ldc + output;
+  Sums<kRows, kPanels> sums;
+  if (!part.first) {
+    LoadTile(sums, c, task.ldc, count, left);
+  } else if (task.start) {
+    LoadTile(sums, task.start + row * task.start_stride + output, task.start_stride, count, left);
+  } else {
+    sums = {};
+  }
+  const float* HWY_RESTRICT weights =
+      task.weights + output * task.layout.k + part.before * kPanels * kFloatLanes;
+  const float* const* rows[kRows];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r)
+    rows[r] = task.rows + (row + std::min<size_t>(r, count - 1)) * task.segments;
+  for (size_t s = part.first_segment; s < part.first_segment + part.segments; ++s) {
+    const float* a[kRows];
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) a[r] = rows[r][s] + part.begin + part.length;
+    for (auto k = -static_cast<ptrdiff_t>(part.length); k != 0; ++k) {  // a register less than up to a limit
+      AddProducts(sums, weights, a, k);
+      weights += kPanels * kFloatLanes;
+    }
+  }
+  if (part.last && part.clamps) ClampTile(sums, task.low, task.high);
+  StoreTile(sums, c, task.ldc, count, left);
+}
+
+// Whole groups, which most outputs are in, have a tile for every number of rows.
+template <int kPanels, int kRows = kTileRows<kPanels>>
+HWY_INLINE void Rows(const F32Task& task, size_t group, const Part& part, size_t row = 0) {
+  for (; task.m - row >= kRows; row += kRows) Tile<kRows, kPanels>(task, row, group, part);
+  if (row == task.m) return;
+  if constexpr (kPanels == kGroupPanels && kRows > 1) {
+    Rows<kPanels, kRows - 1>(task, group, part, row);
+  } else if constexpr (kRows > 1) {
+    if (task.m - row == 1) Tile<1, kPanels>(task, row, group, part);
+    else Tile<kRows, kPanels>(task, row, group, part);
+  }
+}
+
+void MultiplyPart(const F32Task& task, size_t group, const Part& part) {
+  switch (std::min(kGroupPanels, task.layout.panels() - group * kGroupPanels)) {
+    case 1: return Rows<1>(task, group, part);
+    case 2: return Rows<2>(task, group, part);
+    case 3: return Rows<3>(task, group, part);
+    default: return Rows<4>(task, group, part);
+  }
+}
+
+void Multiply(const F32Task& task, size_t begin, size_t end) {
+  constexpr size_t kDepth = 1024;  // of a group: stays in the L2 cache for all rows
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const bool clamps = task.low > -kInfinity || task.high < kInfinity;
+  const bool parts = task.m > kTileRows<kGroupPanels>;
+  const size_t step =
+      !parts ? task.segments : std::max<size_t>(1, kDepth / std::max<size_t>(1, task.segment));
+  const size_t length = parts && task.segments == 1 ? std::min(kDepth, task.segment) : task.segment;
+  for (size_t group = begin; group < end; ++group) {
+    Part part{.first_segment = 0,
+              .segments = 0,
+              .begin = 0,
+              .length = length,
+              .before = 0,
+              .first = true,
+              .last = false,
+              .clamps = clamps};
+    while (!part.last) {
+      part.segments = std::min(step, task.segments - part.first_segment);
+      part.length = std::min(length, task.segment - part.begin);
+      const size_t elements = part.segments * part.length;
+      part.last = part.before + elements >= task.layout.k;
+      MultiplyPart(task, group, part);
+      part.first = false;
+      part.before += elements;
+      if (task.segments == 1) part.begin += part.length;
+      else part.first_segment += part.segments;
+    }
+  }
+}
+
+const F32Code& Code() {
+  static constexpr F32Code code{kFloatLanes, Multiply};
+  return code;
+}
+
+}  // namespace fusebox::math::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fusebox::math {
+namespace {
+
+// Where packed output `n` begins, and the distance of its elements.
+struct PackedOutput {
+  size_t first;
+  size_t stride;
+
+  PackedOutput(const F32Layout& layout, size_t n) {
+    const size_t panel = n / layout.lanes;
+    const size_t group = panel / kGroupPanels;
+    stride = std::min(kGroupPanels, layout.panels() - group * kGroupPanels) * layout.lanes;
+    first = group * kGroupPanels * layout.lanes * layout.k + panel % kGroupPanels * layout.lanes +
+            n % layout.lanes;
+  }
+};
+
+}  // namespace
+
+std::vector<const F32Code*> F32Codes() { return FUSEBOX_SIMD_TABLES(F32Code, Code); }
+
+void PackF32Row(const F32Layout& layout, size_t output, const float* row, float* to) {
+  const PackedOutput at(layout, output);
+  for (size_t k = 0; k < layout.k; ++k) to[at.first + k * at.stride] = row[k];
+}
+
+void PackF32(const F32Layout& layout, const float* b, float* to) {
+  for (size_t first = 0; first < layout.n; first += layout.lanes) {
+    const PackedOutput at(layout, first);
+    const size_t count = std::min(layout.lanes, layout.n - first);
+    float* panel = to + at.first;
+    for (size_t k = 0; k < layout.k; ++k, panel += at.stride) {
+      for (size_t i = 0; i < count; ++i) panel[i] = b[(first + i) * layout.k + k];
+      std::fill(panel + count, panel + layout.lanes, 0.0f);
+    }
+  }
+}
+
+void PackF32Transposed(const F32Layout& layout, const float* b, float* to) {
+  for (size_t first = 0; first < layout.n; first += layout.lanes) {
+    const PackedOutput at(layout, first);
+    const size_t count = std::min(layout.lanes, layout.n - first);
+    float* panel = to + at.first;
+    for (size_t k = 0; k < layout.k; ++k, panel += at.stride)
+      std::fill(std::copy_n(b + k * layout.n + first, count, panel), panel + layout.lanes, 0.0f);
+  }
+}
+
+}  // namespace fusebox::math
+#endif

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/math/gemm/run.h"
+
+#include <algorithm>
+
+#include "plugins/math/costs.h"
+#include "plugins/math/parallel.h"
+
+namespace fusebox::math {
+namespace {
+
+// Rows [first, first + count), groups [begin, end).
+void MultiplyRows(const F32Product& product, size_t first, size_t count, size_t begin, size_t end) {
+  constexpr size_t kRows = 64;
+  const float* rows[kRows];
+  F32Task task = product.task;
+  task.rows = rows;
+  task.segments = 1;
+  task.segment = product.a.columns;
+  for (size_t row = first; row < first + count; row += kRows) {
+    task.m = std::min(kRows, first + count - row);
+    for (size_t i = 0; i < task.m; ++i) rows[i] = product.a.at(row + i);
+    task.c = product.task.c + row * task.ldc;
+    if (task.start) task.start = product.task.start + row * task.start_stride;
+    BestF32Code().multiply(task, begin, end);
+  }
+}
+
+}  // namespace
+
+void Multiply(const F32Product& product, size_t begin, size_t end) {
+  MultiplyRows(product, 0, product.a.count(), begin, end);
+}
+
+void Multiply(const fbx_host* host, const F32Product& product) {
+  constexpr size_t kRows = 64;  // of a task
+  constexpr size_t kOutputs = 128;
+  const F32Layout& layout = product.task.layout;
+  const size_t groups = std::max<size_t>(1, kOutputs / (kGroupPanels * layout.lanes));
+  const size_t across = (layout.groups() + groups - 1) / groups;
+  const size_t down = (product.a.count() + kRows - 1) / kRows;
+  const size_t work = std::max<size_t>(1, kRows * kOutputs * layout.k);
+  ParallelFor(host, down * across, std::max<size_t>(1, kTaskWork / work),
+              [&](size_t begin, size_t end, uint32_t) {
+                for (size_t i = begin; i < end; ++i) {
+                  const size_t row = i / across * kRows;
+                  const size_t group = i % across * groups;
+                  MultiplyRows(product, row, std::min(kRows, product.a.count() - row), group,
+                               std::min(group + groups, layout.groups()));
+                }
+              });
+}
+
+}  // namespace fusebox::math
