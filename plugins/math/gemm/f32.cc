@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "plugins/math/costs.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "plugins/math/gemm/f32.cc"
 #include <hwy/foreach_target.h>
@@ -151,7 +153,7 @@ void MultiplyPart(const F32Task& task, size_t group, const Part& part) {
 }
 
 void Multiply(const F32Task& task, size_t begin, size_t end) {
-  constexpr size_t kDepth = 1024;  // of a group: stays in the L2 cache for all rows
+  constexpr size_t kDepth = kWeightsBytes / (kGroupPanels * kMaxLanes * sizeof(float));  // for all rows
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const bool clamps = task.low > -kInfinity || task.high < kInfinity;
   const bool parts = task.m > kTileRows<kGroupPanels>;
