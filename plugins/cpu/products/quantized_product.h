@@ -151,9 +151,8 @@ class QuantizedProduct {
   };
 
   void MakeFactors(const Node& n) const;
-  template <class T>
   void QuantizeSamples(const Node& n, const State& state, int64_t samples, int64_t each, const float* from,
-                       T* to) const;
+                       int8_t* to) const;
   int64_t Matrices(const Node& n, int64_t channels, int64_t depth) const;
   bool KeepsPacked(const ProductShape& shape) const;
   ByteLayout LayoutOf(const ProductShape& shape, bool kept) const;

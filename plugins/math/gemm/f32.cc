@@ -183,7 +183,7 @@ void Multiply(const F32Task& task, size_t begin, size_t end) {
   }
 }
 
-const F32Code& Code() {
+const F32Code& CodeOfF32() {
   static constexpr F32Code code{kFloatLanes, Multiply};
   return code;
 }
@@ -211,7 +211,7 @@ struct PackedOutput {
 
 }  // namespace
 
-std::vector<const F32Code*> F32Codes() { return FUSEBOX_SIMD_TABLES(F32Code, Code); }
+std::vector<const F32Code*> F32Codes() { return FUSEBOX_SIMD_TABLES(F32Code, CodeOfF32); }
 
 void PackF32Row(const F32Layout& layout, size_t output, const float* row, float* to) {
   const PackedOutput at(layout, output);
