@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "plugins/math/costs.h"
 #include "plugins/vision/operands.h"
 #include "plugins/vision/pool_options.h"
 
@@ -87,7 +88,7 @@ void ArgmaxPooling::invoke(const Node& n) const {
   const Axis x = AxisOf(options, 2, in.dim(2), out.dim(2));
   const int64_t channels = in.dim(3);
   const auto rows = static_cast<size_t>(out.dim(0) * y.small);
-  const auto grain = (size_t{1} << 14) / static_cast<size_t>(x.small * channels) + 1;
+  const auto grain = math::Grain(x.small * channels);
   parallel_for(n.host(), rows, grain, [&](size_t begin, size_t end, uint32_t) {
     for (auto row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row) {
       const float* const image = in.data<const float>() + row / y.small * y.large * x.large * channels;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "plugins/common/text.h"
+#include "plugins/math/costs.h"
 
 namespace fusebox::vision {
 namespace {
@@ -86,7 +87,7 @@ void DenseImageWarp::invoke(const Node& n) const {
   const Tensor images = n.in(0);
   if (images.count() == 0) return;
   const auto rows = static_cast<size_t>(images.dim(0) * images.dim(1));
-  const auto grain = (size_t{1} << 14) / static_cast<size_t>(images.dim(2) * images.dim(3)) + 1;
+  const auto grain = math::Grain(images.dim(2) * images.dim(3));
   parallel_for(n.host(), rows, grain, [&](size_t begin, size_t end, uint32_t) {
     images.dtype() == FBX_F64 ? Warp<double>(n, begin, end) : Warp<float>(n, begin, end);
   });

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "plugins/math/costs.h"
 #include "plugins/vision/operands.h"
 #include "plugins/vision/pool_options.h"
 
@@ -124,7 +125,7 @@ TransposedConvolution::TransposedConvolution(const Node& n) {
 
 TransposedConvolution::State TransposedConvolution::prepare(const Node& n, Plan& plan) const {
   if (!n.in(1).is_const()) return {};
-  constexpr int64_t kCacheFloats = 64 * 1024;
+  constexpr int64_t kCacheFloats = math::kSumsBytes / sizeof(float);
   const int64_t width = n.in(0).dim(2);
   const int64_t each = width * (n.in(1).count() / std::max<int64_t>(1, n.in(1).dim(3)));
   const int64_t band = std::max<int64_t>(1, kCacheFloats / std::max<int64_t>(1, each));

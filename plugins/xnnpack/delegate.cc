@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "plugins/math/costs.h"
 #include "plugins/xnnpack/library.h"
 #include "plugins/xnnpack/partition/op.h"
 #include "plugins/xnnpack/profile.h"
@@ -36,7 +37,6 @@ double WorkOf(const NetworkNode& node) {
   return floats ? products : products / 2;
 }
 
-// Measured: waking a second thread costs as much as 4e5 products, and again half of 5e4 for every op.
 bool IsWorthThreads(const Network& network) {
   double work = 0;
   double ops = 0;
@@ -46,7 +46,7 @@ bool IsWorthThreads(const Network& network) {
     work += WorkOf(node);
     ++ops;
   }
-  return work >= std::max(4e5, 5e4 * ops);
+  return work >= std::max(math::kPartitionWork, math::kPartitionOpWork * ops);
 }
 
 bool IsBytes(fbx_dtype dtype) { return dtype == FBX_I8 || dtype == FBX_U8 || dtype == FBX_I4; }

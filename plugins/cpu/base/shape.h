@@ -14,11 +14,13 @@
 
 #include <fusebox/kernel.hpp>
 
+#include "plugins/math/costs.h"
 #include "plugins/math/parallel.h"
 
 namespace fusebox::cpu {
 
 using namespace sdk;
+using math::Grain;
 using math::ParallelFor;
 
 inline constexpr int kMaxRank = 8;
@@ -221,11 +223,6 @@ inline void Arity(const Node& n, uint32_t least, uint32_t most, uint32_t results
     if (!n.has_in(i)) Fail("is missing", Operand(i));
   if (n.out_count() != results)
     Fail("has " + std::to_string(n.out_count()) + " results, expected " + std::to_string(results));
-}
-
-// Grain of ParallelFor if one outer step processes `inner` elements.
-inline size_t Grain(int64_t inner) {
-  return static_cast<size_t>(std::max<int64_t>(1, 16384 / std::max<int64_t>(1, inner)));
 }
 
 // For infer: dims that depend on values that are not known yet. A negative rank is unknown, too.

@@ -93,10 +93,10 @@ struct Conv2D {
     const bool panels = UsesPanels(n, g);
     if (g.patches_are_pixels() && !panels) return {};
     const int64_t bytes = Product(Product(g.patch(), 1), n.in(0).dtype() == FBX_F64 ? 8 : 4);
-    constexpr int64_t kCacheBytes = 96 * 1024;
     State state;
     state.workers = std::max(1u, plan.threads());
-    state.chunk = std::clamp<int64_t>(kCacheBytes / bytes / 4 * 4, 4, std::max<int64_t>(4, g.pixels()));
+    state.chunk =
+        std::clamp<int64_t>(math::kPatchesBytes / bytes / 4 * 4, 4, std::max<int64_t>(4, g.pixels()));
     if (panels) state.chunk = std::max<int64_t>(state.chunk, 32);
     state.chunk = std::min(state.chunk, std::max<int64_t>(1, g.pixels()));
     state.slot = plan.scratch(static_cast<size_t>(Product(Product(state.chunk, bytes), state.workers)));

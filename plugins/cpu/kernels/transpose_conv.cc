@@ -84,7 +84,7 @@ struct TransposeConv {
   }
 
   State prepare(const Node& n, Plan& plan) const {
-    constexpr int64_t kCacheBytes = 256 * 1024, kLeast = 12, kMost = 96;
+    constexpr int64_t kLeast = 12, kMost = 96;
     const Geometry g(n, window_);
     const bool quantized = QuantizedProduct::Takes(n, kOperands);
     const int64_t width = n.in(2).dtype() == FBX_F64 || n.in(2).dtype() == FBX_I16 ? 8 : 4;
@@ -100,7 +100,8 @@ struct TransposeConv {
       const int64_t padded = static_cast<int64_t>(SumsWidth());
       state.stride = (state.stride + padded - 1) / padded * padded;
     }
-    state.chunk = std::clamp(kCacheBytes / Product(width, std::max<int64_t>(1, state.stride)), kLeast, kMost);
+    state.chunk =
+        std::clamp(math::kSumsBytes / Product(width, std::max<int64_t>(1, state.stride)), kLeast, kMost);
     if (quantized && quantized_.packed()) {
       state.bytes = quantized_.PlanBytes(n, plan, g.shape(), false);
       state.chunk = std::min(state.chunk, state.bytes.chunk);
@@ -170,7 +171,8 @@ struct TransposeConv {
     };
     const auto tasks = static_cast<size_t>(g.batch * blocks);
     if (thread_count(n.host()) > state.workers) return run(0, tasks, 0);
-    ParallelFor(n.host(), tasks, Grain(g.pixels() * g.in_channels * g.columns() / blocks / 16), run);
+    ParallelFor(n.host(), tasks,
+                Grain(g.pixels() * g.in_channels * g.columns() / blocks / math::kWordsPerUnit), run);
   }
 
   // The totals of some rows. multiply(pixel, count, products) computes the products of `count` input pixels,

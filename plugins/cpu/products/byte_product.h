@@ -90,7 +90,7 @@ void ForByteParts(const Node& n, const BytePlan& plan, const ProductShape& s, co
   if (thread_count(n.host()) > plan.workers) return tasks(0, count, 0);
   // Few rows cost as much as some more: the time to read the weights.
   const int64_t work = std::max<int64_t>(8, plan.chunk) * each * static_cast<int64_t>(width) * s.depth;
-  ParallelFor(n.host(), count, Grain(work / 64), tasks);
+  ParallelFor(n.host(), count, Grain(work / math::kBytesPerUnit), tasks);
 }
 
 }  // namespace fusebox::cpu

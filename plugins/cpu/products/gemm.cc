@@ -142,8 +142,7 @@ void MultiplyParallel(const fbx_host* host, const RowProduct<T>& x) {
   const bool by_columns = x.m < 4 * kTaskRows && x.n >= x.m;
   const int64_t unit = by_columns ? kUnitColumns : kTaskRows;
   const int64_t units = ((by_columns ? x.n : x.m) + unit - 1) / unit;
-  const int64_t work = std::max<int64_t>(1, unit * x.k * (by_columns ? x.m : x.n));
-  const size_t grain = static_cast<size_t>(std::max<int64_t>(1, math::kTaskWork / work));
+  const size_t grain = math::Grain(unit * x.k * (by_columns ? x.m : x.n));
   math::ParallelFor(host, static_cast<size_t>(units), grain, [&](size_t begin, size_t end, uint32_t) {
     // Unit by unit, since the depth of a block depends on the rows of a call.
     for (int64_t u = static_cast<int64_t>(begin); u < static_cast<int64_t>(end); ++u) {

@@ -11,10 +11,11 @@
 #include "plugins/cpu/base/shape.h"
 #include "plugins/cpu/base/vector_math.h"
 #include "plugins/cpu/products/gemm.h"
-#include "plugins/cpu/products/quantized_product.h"
+#include "plugins/cpu/quantized/quant.h"
 #include "plugins/math/costs.h"
 #include "plugins/math/parallel.h"
 #include "plugins/math/simd/lanes.h"
+#include "plugins/math/simd/quantize.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -228,14 +229,14 @@ GemmProduct::QuantizedRows GemmProduct::RowsAt(void* scratch, int64_t m) const {
 }
 
 void GemmProduct::Quantize(const fbx_host* host, const fbx_gemm_call& call, const QuantizedRows& to) const {
-  math::ParallelFor(host, static_cast<size_t>(call.m), Grain(k_), [&](size_t begin, size_t end, uint32_t) {
+  const auto quantize = [&](size_t begin, size_t end, uint32_t) {
     for (auto i = static_cast<int64_t>(begin); i < static_cast<int64_t>(end); ++i) {
       const float* const row = static_cast<const float*>(call.a) + i * call.a_stride;
-      int32_t zero = 0;
-      to.scales[i] = QuantizeSample(row, k_, false, to.values + i * k_, &zero);
+      to.scales[i] = math::QuantizeRow(row, static_cast<size_t>(k_), false, to.values + i * k_).scale;
       to.terms[i] = -code_.signs.Offset(false);
     }
-  });
+  };
+  math::ParallelFor(host, static_cast<size_t>(call.m), math::Grain(k_), quantize);
 }
 
 void GemmProduct::Run(const fbx_host* host, const fbx_gemm_call& given) const {
@@ -253,16 +254,17 @@ void GemmProduct::Run(const fbx_host* host, const fbx_gemm_call& given) const {
   const int64_t blocks = (n_ + kGemmColumns - 1) / kGemmColumns;
   const int64_t tiles = (call.m + kGemmRows - 1) / kGemmRows * blocks;
   const int64_t work = std::min(call.m, kGemmRows) * std::min(n_, kGemmColumns) * std::max<int64_t>(1, k_);
-  const auto grain = static_cast<size_t>(std::max<int64_t>(1, static_cast<int64_t>(math::kTaskWork) / work));
-  math::ParallelFor(host, static_cast<size_t>(tiles), grain, [&](size_t begin, size_t end, uint32_t) {
-    for (auto i = static_cast<int64_t>(begin); i < static_cast<int64_t>(end); ++i) {
-      const int64_t row = i / blocks * kGemmRows, column = i % blocks * kGemmColumns;
-      const Tile tile{row, std::min(kGemmRows, call.m - row), column, std::min(kGemmColumns, n_ - column)};
-      if (kind_ == Kind::kBytes) RunBytes(call, tile);
-      else if (kind_ == Kind::kHybrid) RunHybrid(call, quantized, tile);
-      else RunFloat(call, tile);
-    }
-  });
+  math::ParallelFor(host, static_cast<size_t>(tiles), math::Grain(work),
+                    [&](size_t begin, size_t end, uint32_t) {
+                      for (auto i = static_cast<int64_t>(begin); i < static_cast<int64_t>(end); ++i) {
+                        const int64_t row = i / blocks * kGemmRows, column = i % blocks * kGemmColumns;
+                        const Tile tile{row, std::min(kGemmRows, call.m - row), column,
+                                        std::min(kGemmColumns, n_ - column)};
+                        if (kind_ == Kind::kBytes) RunBytes(call, tile);
+                        else if (kind_ == Kind::kHybrid) RunHybrid(call, quantized, tile);
+                        else RunFloat(call, tile);
+                      }
+                    });
 }
 
 void GemmProduct::RunFloat(const fbx_gemm_call& call, const Tile& t) const {

@@ -56,11 +56,10 @@ inline constexpr int64_t kProductColumns = 64;  // columns per task
 // `copied`: rows are built in scratch. `wide`: as in IntegerProduct.
 template <class Sum>
 ProductPlan PlanProduct(Plan& plan, const ProductShape& s, bool copied, bool wide = false) {
-  constexpr int64_t kCacheBytes = 64 * 1024;
   ProductPlan p;
   p.workers = std::max(1u, plan.threads());
   const int64_t row = std::max<int64_t>(1, Product(s.depth, sizeof(int16_t)));
-  p.chunk = std::clamp<int64_t>(kCacheBytes / row / 4 * 4, 4, 64);
+  p.chunk = std::clamp<int64_t>(math::kRowsBytes / row / 4 * 4, 4, 64);
   p.copied = copied;
   p.wide = wide;
   if (copied) p.rows_slot = plan.scratch(static_cast<size_t>(Product(Product(p.chunk, row), p.workers)));
@@ -100,7 +99,7 @@ void RunProduct(const Node& n, const ProductPlan& plan, const ProductShape& s, c
   };
   const size_t tasks = static_cast<size_t>(s.groups * blocks * chunks);
   if (thread_count(n.host()) > plan.workers) return run(0, tasks, 0);
-  ParallelFor(n.host(), tasks, Grain(plan.chunk * kProductColumns * s.depth / 16), run);
+  ParallelFor(n.host(), tasks, Grain(plan.chunk * kProductColumns * s.depth / math::kWordsPerUnit), run);
 }
 
 }  // namespace fusebox::cpu

@@ -9,11 +9,11 @@
 namespace fusebox::cpu {
 
 BytePlan PlanBytes(Plan& plan, const ProductShape& s, bool copied, bool sums) {
-  constexpr int64_t kCacheBytes = 64 * 1024, kLeast = 12, kMost = 240;  // multiples of all tiles
+  constexpr int64_t kLeast = 12, kMost = 240;  // multiples of all tiles
   const auto slot = [&](int64_t bytes) { return plan.scratch(static_cast<size_t>(bytes)); };
   BytePlan p;
   p.workers = std::max(1u, plan.threads());
-  p.chunk = std::clamp(kCacheBytes / std::max<int64_t>(1, s.depth) / kLeast * kLeast, kLeast, kMost);
+  p.chunk = std::clamp(math::kRowsBytes / std::max<int64_t>(1, s.depth) / kLeast * kLeast, kLeast, kMost);
   p.chunk = std::min(p.chunk, std::max<int64_t>(1, s.rows));
   p.copied = copied;
   const int64_t rows = Product(p.chunk, p.workers);

@@ -9,6 +9,7 @@
 #include "plugins/cpu/base/shape.h"
 #include "plugins/cpu/base/simd.h"
 #include "plugins/cpu/products/gemm.h"
+#include "plugins/math/simd/quantize.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -28,48 +29,6 @@ void RequireWeights(const Node& n, ProductOperands o) {
     throw Reject{"QUANT", "not one scale per channel", subject};
 }
 
-struct Range {
-  float least = 0, most = 0;
-  bool has_nan = false;
-};
-
-Range RangeOf(const float* x, int64_t count) {
-  constexpr int64_t kLanes = 16;
-  Range range;
-  Vectorized([&]() FUSEBOX_INLINE {
-    float least[kLanes] = {}, most[kLanes] = {};
-    int32_t nan[kLanes] = {};
-    const auto add = [&](int64_t lane, float value) FUSEBOX_INLINE {
-      least[lane] = value < least[lane] ? value : least[lane];
-      most[lane] = value > most[lane] ? value : most[lane];
-      nan[lane] |= value != value;
-    };
-    int64_t i = 0;
-    for (; i + kLanes <= count; i += kLanes)
-      for (int64_t lane = 0; lane < kLanes; ++lane) add(lane, x[i + lane]);
-    for (int64_t lane = 0; i < count; ++i, ++lane) add(lane, x[i]);
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      range.least = std::min(range.least, least[lane]);
-      range.most = std::max(range.most, most[lane]);
-      range.has_nan = range.has_nan || nan[lane] != 0;
-    }
-  });
-  return range;
-}
-
-// q[i] = round(offset + x[i] * inverse), half away from zero, from `lowest` to 127, minus `less`. The bounds
-// are applied to the product: it must not become part of a fused multiply-add, which rounds otherwise.
-template <class T>
-FUSEBOX_INLINE inline void QuantizeTo(const float* __restrict x, int64_t count, float inverse, float offset,
-                                      float lowest, int32_t less, T* __restrict q) {
-  for (int64_t i = 0; i < count; ++i) {
-    const float value = offset + std::min(std::max(x[i] * inverse, lowest - offset), 127.0f - offset);
-    const auto whole = static_cast<int32_t>(value);
-    const float rest = value - static_cast<float>(whole);
-    q[i] = static_cast<T>(whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0) - less);
-  }
-}
-
 template <class Total, class Sum>
 FUSEBOX_INLINE inline Total Narrowed(Sum sum) {
   if constexpr (std::is_same_v<Total, Sum>) return sum;
@@ -77,30 +36,6 @@ FUSEBOX_INLINE inline Total Narrowed(Sum sum) {
 }
 
 }  // namespace
-
-template <class T>
-float QuantizeSample(const float* x, int64_t count, bool asymmetric, T* q, int32_t* zero_point) {
-  *zero_point = 0;
-  const auto [least, most, has_nan] = RangeOf(x, count);
-  // NaN has no integer. A scale of NaN makes all results of the part NaN.
-  if (has_nan) return std::fill_n(q, count, 0), std::numeric_limits<float>::quiet_NaN();
-  const float largest = std::max(-least, most);
-  const double step = (double{most} - least) / 255;
-  if (!(asymmetric ? step > 0 : largest > 0) || !std::isfinite(largest))
-    return std::fill_n(q, count, T{0}), 1;
-  if (asymmetric) {
-    const double from_least = -128 - least / step, from_most = 127 - most / step;
-    const bool least_is_better = 128 + std::abs(least / step) < 127 + std::abs(most / step);
-    const double zero = std::clamp(least_is_better ? from_least : from_most, -128.0, 127.0);
-    *zero_point = static_cast<int32_t>(std::round(zero));
-  }
-  // With constants the compiler would not vectorize.
-  const float inverse = asymmetric ? static_cast<float>(1 / step) : 127.0f / largest;
-  const float offset = static_cast<float>(*zero_point), lowest = asymmetric ? -128.0f : -127.0f;
-  const int32_t less = sizeof(T) == 1 ? 0 : *zero_point;
-  Vectorized([=]() FUSEBOX_INLINE { QuantizeTo(x, count, inverse, offset, lowest, less, q); });
-  return asymmetric ? static_cast<float>(step) : largest / 127.0f;
-}
 
 void QuantizedProduct::Supports(const Node& n, ProductOperands o) {
   RequireWeights(n, o);
@@ -228,14 +163,17 @@ ProductPlan QuantizedProduct::PlanSums(Plan& plan, const ProductShape& shape, bo
   return PlanProduct<int64_t>(plan, shape, copied, wide_weights_);
 }
 
-template <class T>
 void QuantizedProduct::QuantizeSamples(const Node& n, const State& state, int64_t samples, int64_t each,
-                                       const float* from, T* to) const {
+                                       const float* from, int8_t* to) const {
   float* scales = n.scratch<float>(state.scales);
   int32_t* zeros = n.scratch<int32_t>(state.zeros);
   ParallelFor(n.host(), static_cast<size_t>(samples), Grain(each), [&](size_t begin, size_t end, uint32_t) {
-    for (int64_t s = static_cast<int64_t>(begin); s < static_cast<int64_t>(end); ++s)
-      scales[s] = QuantizeSample(from + s * each, each, asymmetric_, to + s * each, zeros + s);
+    for (int64_t s = static_cast<int64_t>(begin); s < static_cast<int64_t>(end); ++s) {
+      const math::RowScale row =
+          math::QuantizeRow(from + s * each, static_cast<size_t>(each), asymmetric_, to + s * each);
+      scales[s] = row.scale;
+      zeros[s] = row.zero;
+    }
   });
 }
 
@@ -249,7 +187,14 @@ const int16_t* QuantizedProduct::Input(const Node& n, const State& state, int64_
   if (count == 0) return to;
   if (hybrid_) {
     const int64_t each = count / samples;
-    QuantizeSamples(n, state, samples, each, floats ? floats : in.data<const float>(), to);
+    // The bytes are the last half of the words that they become.
+    auto* const bytes = reinterpret_cast<int8_t*>(to) + count;
+    QuantizeSamples(n, state, samples, each, floats ? floats : in.data<const float>(), bytes);
+    const int32_t* const zeros = n.scratch<int32_t>(state.zeros);
+    for (int64_t i = 0; i < count; ++i) {
+      const int32_t value = bytes[i];
+      to[i] = static_cast<int16_t>(value - zeros[i / each]);
+    }
     return to;
   }
   Dispatch(kBytes, in.dtype(), [&]<class T>() {
@@ -345,9 +290,6 @@ void QuantizedProduct::Store(const Node& n, int64_t first, int64_t count, const 
   store(bias.data<const int32_t>() + first, int32_t{});
 }
 
-template float QuantizeSample(const float*, int64_t, bool, int8_t*, int32_t*);
-template void QuantizedProduct::QuantizeSamples(const Node&, const State&, int64_t, int64_t, const float*,
-                                                int8_t*) const;
 template void QuantizedProduct::Transpose(const Node&, const int8_t*, int8_t*) const;
 template void QuantizedProduct::Finish(const Node&, const State&, int64_t, int64_t, int64_t, const int32_t*,
                                        int64_t) const;

@@ -35,12 +35,6 @@ struct ProductOperands {
   bool packed = false;         // products of bytes are those of packed weights (RunBytes)
 };
 
-// Quantizes one part of a float input to bytes, or 16-bit values minus the zero point; returns the scale.
-// Formulas of TFLite (symmetric: the largest magnitude is 127; asymmetric: the range, including 0, spans 255
-// steps with an integer zero point). NaN: a scale of NaN.
-template <class T>
-float QuantizeSample(const float* x, int64_t count, bool asymmetric, T* q, int32_t* zero_point);
-
 class QuantizedProduct {
  public:
   struct State {
@@ -157,9 +151,8 @@ class QuantizedProduct {
   };
 
   void MakeFactors(const Node& n) const;
-  template <class T>
   void QuantizeSamples(const Node& n, const State& state, int64_t samples, int64_t each, const float* from,
-                       T* to) const;
+                       int8_t* to) const;
   int64_t Matrices(const Node& n, int64_t channels, int64_t depth) const;
   bool KeepsPacked(const ProductShape& shape) const;
   ByteLayout LayoutOf(const ProductShape& shape, bool kept) const;

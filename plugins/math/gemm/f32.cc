@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "plugins/math/costs.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "plugins/math/gemm/f32.cc"
 #include <hwy/foreach_target.h>
@@ -178,7 +180,7 @@ HWY_INLINE void TwoGroups(const F32Task& task, size_t group, bool clamps) {
 }
 
 void Multiply(const F32Task& task, size_t begin, size_t end) {
-  constexpr size_t kDepth = 1024;  // of a group: stays in the L2 cache for all rows
+  constexpr size_t kDepth = kWeightsBytes / (kGroupPanels * kMaxLanes * sizeof(float));  // for all rows
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const bool clamps = task.low > -kInfinity || task.high < kInfinity;
   const bool parts = task.m > kTileRows<kGroupPanels>;
@@ -212,7 +214,7 @@ void Multiply(const F32Task& task, size_t begin, size_t end) {
   }
 }
 
-const F32Code& Code() {
+const F32Code& CodeOfF32() {
   static constexpr F32Code code{kFloatLanes, Multiply};
   return code;
 }
@@ -240,7 +242,7 @@ struct PackedOutput {
 
 }  // namespace
 
-std::vector<const F32Code*> F32Codes() { return FUSEBOX_SIMD_TABLES(F32Code, Code); }
+std::vector<const F32Code*> F32Codes() { return FUSEBOX_SIMD_TABLES(F32Code, CodeOfF32); }
 
 void PackF32Row(const F32Layout& layout, size_t output, const float* row, float* to) {
   const PackedOutput at(layout, output);

@@ -39,16 +39,15 @@ void Multiply(const fbx_host* host, const F32Product& product) {
   const size_t groups = std::max<size_t>(1, kOutputs / (kGroupPanels * layout.lanes));
   const size_t across = (layout.groups() + groups - 1) / groups;
   const size_t down = (product.a.count() + kRows - 1) / kRows;
-  const size_t work = std::max<size_t>(1, kRows * kOutputs * layout.k);
-  ParallelFor(host, down * across, std::max<size_t>(1, kTaskWork / work),
-              [&](size_t begin, size_t end, uint32_t) {
-                for (size_t i = begin; i < end; ++i) {
-                  const size_t row = i / across * kRows;
-                  const size_t group = i % across * groups;
-                  MultiplyRows(product, row, std::min(kRows, product.a.count() - row), group,
-                               std::min(group + groups, layout.groups()));
-                }
-              });
+  const auto work = static_cast<int64_t>(kRows * kOutputs * layout.k);
+  ParallelFor(host, down * across, Grain(work), [&](size_t begin, size_t end, uint32_t) {
+    for (size_t i = begin; i < end; ++i) {
+      const size_t row = i / across * kRows;
+      const size_t group = i % across * groups;
+      MultiplyRows(product, row, std::min(kRows, product.a.count() - row), group,
+                   std::min(group + groups, layout.groups()));
+    }
+  });
 }
 
 }  // namespace fusebox::math

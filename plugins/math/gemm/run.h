@@ -11,7 +11,7 @@
 
 namespace fusebox::math {
 
-// The rows, their number and their segments are those of `a`; the task's are not read.
+// `a` gives the rows, their number and their segments; the task's are not read.
 struct F32Product {
   StridedRows<float> a;
   F32Task task;

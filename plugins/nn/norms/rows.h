@@ -8,6 +8,8 @@
 #include <fusebox/kernel.hpp>
 #include <fusebox/rule.hpp>
 
+#include "plugins/math/costs.h"
+
 namespace fusebox::nn {
 
 using namespace sdk;
@@ -37,8 +39,7 @@ void ForRows(const Node& n, const F& f) {
   const Tensor x = n.in(0);
   const auto size = static_cast<size_t>(x.dim(-1));
   const size_t rows = size == 0 ? 0 : static_cast<size_t>(x.count()) / size;
-  constexpr size_t kWork = 16384;  // elements, below which a thread does not pay off
-  parallel_for(n.host(), rows, std::max<size_t>(1, kWork / std::max<size_t>(size, 1)),
+  parallel_for(n.host(), rows, math::Grain(static_cast<int64_t>(size)),
                [&](size_t begin, size_t end, uint32_t) {
                  for (size_t row = begin; row < end; ++row)
                    f(x.data<const float>() + row * size, n.out(0).data<float>() + row * size, size);

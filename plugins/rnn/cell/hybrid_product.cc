@@ -2,38 +2,10 @@
 #include "plugins/rnn/cell/hybrid_product.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+
+#include "plugins/math/simd/quantize.h"
 
 namespace fusebox::rnn {
-namespace {
-
-HybridScale ScaleOfMagnitude(float largest) { return {largest / 127, 0}; }
-
-// The zero point is computed from the end of the range that has the smaller rounding error.
-HybridScale ScaleOfRange(double low, double high) {
-  const double step = (high - low) / 255;
-  const double from_low = -128 - low / step, from_high = 127 - high / step;
-  const double low_error = 128 + std::abs(low / step), high_error = 127 + std::abs(high / step);
-  if (!std::isfinite(step)) return ScaleOfMagnitude(std::numeric_limits<float>::infinity());
-  const double zero = std::round(low_error < high_error ? from_low : from_high);
-  return {static_cast<float>(step), static_cast<int32_t>(std::clamp(zero, -128.0, 127.0))};
-}
-
-}  // namespace
-
-HybridScale QuantizeHybrid(const ByteCode& code, const float* x, size_t n, bool asymmetric, int8_t* values) {
-  float low = 0, high = 0;
-  code.range(x, n, &low, &high);
-  if (low == high) {
-    std::fill_n(values, n, int8_t{0});
-    return {};
-  }
-  const HybridScale s = asymmetric ? ScaleOfRange(low, high) : ScaleOfMagnitude(std::max(-low, high));
-  code.quantize(x, n, 1 / s.scale, s.zero, asymmetric ? -128 : -127, values);
-  return s;
-}
-
 HybridRows::HybridRows(ScratchReader& scratch, size_t count, size_t columns)
     : values(scratch.Take<int8_t>(count * columns)),
       stride(columns),
@@ -45,11 +17,10 @@ size_t HybridRows::Bytes(size_t count, size_t columns) {
 }
 
 void HybridRows::Quantize(const InputRows& in, bool asymmetric) {
-  const ByteCode& code = BestByteCode();
-  const int32_t offset = code.signs.Offset(false);
+  const int32_t offset = BestByteCode().signs.Offset(false);
   count = in.count();
   for (size_t i = 0; i < count; ++i) {
-    const HybridScale s = QuantizeHybrid(code, in.at(i), in.columns, asymmetric, values + i * stride);
+    const math::RowScale s = math::QuantizeRow(in.at(i), in.columns, asymmetric, values + i * stride);
     scales[i] = s.scale;
     corrections[i] = -(s.zero + offset);
   }

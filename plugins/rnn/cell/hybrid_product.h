@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hybrid arithmetic: products of int8 matrices with f32 vectors that are quantized before. Sums are integers,
 // everything else is f32.
-//
-// A vector has a scale of its own: [-127, 127] covers its largest magnitude, or, asymmetric, [-128, 127] its
-// range, extended to include 0.
+// A vector has a scale of its own (plugins/math/simd/quantize.h).
 #pragma once
 
 #include <cstddef>
@@ -22,14 +20,6 @@ namespace fusebox::rnn {
 using namespace sdk;
 
 inline bool AsymmetricInputs(const Node& node) { return node.attrs().b("asymmetric_quantize_inputs", false); }
-
-// real = scale * (value - zero)
-struct HybridScale {
-  float scale = 1;
-  int32_t zero = 0;
-};
-// Quantizes a vector to `values`.
-HybridScale QuantizeHybrid(const ByteCode& code, const float* x, size_t n, bool asymmetric, int8_t* values);
 
 inline InputRows OneRow(const float* x, int64_t columns) {
   return {x, 1, 1, 0, 0, static_cast<size_t>(columns)};

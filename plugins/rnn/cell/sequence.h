@@ -8,6 +8,7 @@
 
 #include <fusebox/base.hpp>
 
+#include "plugins/math/costs.h"
 #include "plugins/math/gemm/run.h"
 #include "plugins/rnn/cell/hybrid_product.h"
 #include "plugins/rnn/cell/kernel.h"
@@ -17,15 +18,11 @@ namespace fusebox::rnn {
 
 using namespace sdk;
 
-// Below this number of multiplications a second thread does not pay.
-inline constexpr size_t kMinParallelWork = size_t{1} << 18;
-
 // Steps whose input products (`sums` per row and step) are held at once.
 template <class Sum = float>
 size_t ChunkSteps(const SequenceSpec& s, size_t sums) {
-  constexpr size_t kChunkBytes = size_t{4} << 20;
   const size_t bytes = std::max<size_t>(static_cast<size_t>(s.batch) * sums * sizeof(Sum), 1);
-  return std::clamp<size_t>(kChunkBytes / bytes, 1, std::max<size_t>(static_cast<size_t>(s.steps), 1));
+  return std::clamp<size_t>(math::kStepsBytes / bytes, 1, std::max<size_t>(static_cast<size_t>(s.steps), 1));
 }
 
 // One run of an engine. `initial` and `final_state` are [batch, width] and may be the same memory.
@@ -93,7 +90,7 @@ void RunSequence(const SequenceOf<T>& s, size_t begin, size_t end, const Project
 template <class T, class Run>
 void ForRowGroups(const SequenceOf<T>& s, size_t work, const Run& run) {
   if (s.batch == 0 || s.width == 0) return;
-  if (s.threads < 2 || work < kMinParallelWork) return run(0, s.batch, false);
+  if (s.threads < 2 || work < math::kParallelWork) return run(0, s.batch, false);
   if (s.batch < s.threads) return run(0, s.batch, true);
   parallel_for(s.host, s.batch, (s.batch + s.threads - 1) / s.threads,
                [&](size_t begin, size_t end, uint32_t) { run(begin, end, false); });
@@ -109,7 +106,7 @@ void ForParts(const SequenceOf<T>& s, bool split, size_t count, const F& f) {
 
 inline void MultiplySplit(const Sequence& s, bool split, const math::F32Product& product) {
   const math::F32Layout& layout = product.task.layout;
-  const bool pays = product.a.count() * layout.elements() >= kMinParallelWork;
+  const bool pays = product.a.count() * layout.elements() >= math::kParallelWork;
   ForParts(s, split && pays, layout.groups(),
            [&](size_t begin, size_t end) { math::Multiply(product, begin, end); });
 }
@@ -117,7 +114,7 @@ inline void MultiplySplit(const Sequence& s, bool split, const math::F32Product&
 // multiply(begin, end) computes groups of a product.
 template <class T, class Multiply>
 void SplitGroups(const SequenceOf<T>& s, bool split, const ByteTask& product, const Multiply& multiply) {
-  const bool pays = product.count * product.layout.columns * product.layout.padded() >= kMinParallelWork;
+  const bool pays = product.count * product.layout.columns * product.layout.padded() >= math::kParallelWork;
   ForParts(s, split && pays, product.layout.groups(), multiply);
 }
 

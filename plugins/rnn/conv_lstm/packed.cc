@@ -29,9 +29,9 @@ class Tiles {
     constexpr int64_t kFewest = 24, kMost = 512, kTilesOfThread = 3;
     const int64_t down = form ? static_cast<int64_t>(form->outputs[0]) : 1,
                   right = form ? static_cast<int64_t>(form->outputs[1]) : 1;
-    // Floats in the L2 cache.
-    const size_t fits =
-        form ? (size_t{1} << 17) * form->outputs[0] * form->outputs[1] / form->planes() : size_t{1} << 16;
+    constexpr size_t kBlocks = math::kBlocksBytes / sizeof(float);
+    constexpr size_t kSums = math::kSumsBytes / sizeof(float);
+    const size_t fits = form ? kBlocks * form->outputs[0] * form->outputs[1] / form->planes() : kSums;
     auto most = std::clamp<int64_t>(static_cast<int64_t>(fits / floats), kFewest, kMost);
     if (threads > 1)
       most = std::clamp<int64_t>(spec.batch * spec.positions() / (kTilesOfThread * threads), kFewest, most);
@@ -143,7 +143,7 @@ class PackedConvLstm final : public ConvLstmEngine {
     return {spec.of_h, FormOf(spec.of_h), code_.lanes, panels_};
   }
   Tiles TilesOf(const ConvLstmSpec& spec, uint32_t threads) const {
-    return {spec, width_, Form(spec), Work(spec) < static_cast<double>(kMinParallelWork) ? 1 : threads};
+    return {spec, width_, Form(spec), Work(spec) < static_cast<double>(math::kParallelWork) ? 1 : threads};
   }
   static size_t FrameFloats(const ConvLstmSpec& spec, const Frame& frame) {
     return static_cast<size_t>(spec.batch * frame.floats());
@@ -191,7 +191,7 @@ class PackedConvLstm final : public ConvLstmEngine {
            static_cast<double>(inputs);
   }
   size_t Parts(const ConvLstmSpec& spec, uint32_t threads) const {
-    if (Work(spec) < static_cast<double>(kMinParallelWork)) return 1;
+    if (Work(spec) < static_cast<double>(math::kParallelWork)) return 1;
     const int64_t tiles = TilesOf(spec, threads).count();
     return static_cast<size_t>(std::clamp<int64_t>(threads, 1, std::max<int64_t>(tiles, 1)));
   }
@@ -237,8 +237,7 @@ class PackedConvLstm final : public ConvLstmEngine {
     const int64_t rows = job.x.rows(), x_size = rows * job.x.row_floats();
     std::fill_n(memory.x_moderate, job.spec.batch, uint8_t{1});
     std::fill_n(memory.after_moderate, job.spec.batch, uint8_t{1});
-    constexpr int64_t kLargeCopy = int64_t{1} << 16;  // floats; below it a second thread does not pay
-    const size_t copies = job.spec.batch * x_size < kLargeCopy ? 1 : job.parts;
+    const size_t copies = job.spec.batch * x_size < math::kAwakeWork ? 1 : job.parts;
     split(job.spec.batch * rows, copies, [&](int64_t, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t b = i / rows, row = i % rows;

@@ -12,11 +12,6 @@ using namespace sdk;
 
 namespace {
 
-// Multiplications of one step below which a second thread does not pay.
-constexpr size_t kMinStepWork = size_t{1} << 16;
-// Of an input projection whose steps are not split: it pays for waking a thread.
-constexpr size_t kMinLoneWork = size_t{1} << 23;
-
 class PackedLstm final : public LstmEngine {
  public:
   PackedLstm(const LstmSpec& spec, const Node& node)
@@ -91,8 +86,8 @@ class PackedLstm final : public LstmEngine {
   void RunRows(const LstmSpec& spec, const Sequence& s, float* c, float* sums, size_t begin, size_t end,
                bool split) const {
     const size_t rows = end - begin;
-    const bool split_step = split && rows * kGates * cells_ * cells_ >= kMinStepWork;
-    const size_t least = split_step ? kMinParallelWork : kMinLoneWork;
+    const bool split_step = split && rows * kGates * cells_ * cells_ >= math::kAwakeWork;
+    const size_t least = split_step ? math::kParallelWork : math::kLoneWork;
     const auto project = [&](const InputRows& in) {
       const bool pays = in.count() * kGates * cells_ * inputs_ >= least;
       const ProjectionTask task{in, blocks_, input_weights(), bias(), sums};

@@ -20,46 +20,6 @@ namespace mm = math::HWY_NAMESPACE;
 
 static_assert(mm::kByteLanes == kFloatLanes);
 
-// Comparisons instead of Min and Max, so that NaN is skipped. The zeros beyond a partial vector have no
-// effect, because the range includes 0.
-void Range(const float* x, size_t n, float* low, float* high) {
-  auto least = hn::Zero(fd), most = hn::Zero(fd);
-  const auto extend = [&](FloatVector v) HWY_ATTR {
-    least = hn::IfThenElse(hn::Lt(v, least), v, least);
-    most = hn::IfThenElse(hn::Gt(v, most), v, most);
-  };
-  size_t i = 0;
-  for (; i + kFloatLanes <= n; i += kFloatLanes) extend(hn::LoadU(fd, x + i));
-  if (i < n) extend(hn::LoadN(fd, x + i, n - i));
-  *low = hn::ReduceMin(fd, least);
-  *high = hn::ReduceMax(fd, most);
-}
-
-// Rounds to nearest, half away from zero, for |x| below 2^22: what is added is the number below a half, so
-// that numbers just below a half stay below one, and halves become the next number by rounding of the sum.
-HWY_INLINE hn::Vec<hn::RebindToSigned<FloatTag>> RoundAway(FloatVector x) {
-  const FloatVector nearly_half = hn::CopySign(hn::Set(fd, 0x1.fffffep-2f), x);
-  return hn::ConvertTo(hn::RebindToSigned<FloatTag>(), hn::Add(x, nearly_half));
-}
-
-void Quantize(const float* x, size_t n, float inverse, int32_t zero, int32_t least, int8_t* to) {
-  const hn::Rebind<int8_t, FloatTag> d8;
-  const auto by = hn::Set(fd, inverse), middle = hn::Set(fd, static_cast<float>(zero));
-  const auto low = hn::Set(fd, static_cast<float>(least - zero)),
-             high = hn::Set(fd, static_cast<float>(127 - zero));
-  const auto quantized = [&](FloatVector from) HWY_ATTR {
-    // The clamp is between product and sum, so that no compiler fuses them into one rounding. NaN becomes
-    // the least value.
-    FloatVector v = hn::Mul(from, by);
-    v = hn::IfThenElse(hn::Gt(v, low), v, low);
-    v = hn::IfThenElse(hn::Gt(v, high), high, v);
-    return hn::DemoteTo(d8, RoundAway(hn::Add(middle, v)));
-  };
-  size_t i = 0;
-  for (; i + kFloatLanes <= n; i += kFloatLanes) hn::StoreU(quantized(hn::LoadU(fd, x + i)), d8, to + i);
-  if (i < n) hn::StoreN(quantized(hn::LoadN(fd, x + i, n - i)), d8, to + i, n - i);
-}
-
 void Multiply(const ByteTask& task, int32_t* out, size_t out_stride, size_t begin, size_t end) {
   mm::MultiplyBytes(
       task, begin, end, [&](size_t row, size_t first, size_t outputs, const int32_t* sums) HWY_ATTR {
@@ -173,10 +133,9 @@ void LstmStep(const HybridStepTask& task, size_t begin, size_t end) {
 template <size_t kUnit>
 constexpr ByteCode kCode{kFloatLanes,   kUnit,          {mm::ByteDot::kUnsignedRows},
                          Multiply,      MultiplyScaled, LstmStep,
-                         Range,         Quantize,       MultiplyWords,
-                         Sigmoids,      Tanhs,          AddPeephole,
-                         SumWords,      Normalize,      UpdateCells,
-                         ScaleProducts, NarrowWords};
+                         MultiplyWords, Sigmoids,       Tanhs,
+                         AddPeephole,   SumWords,       Normalize,
+                         UpdateCells,   ScaleProducts,  NarrowWords};
 
 const ByteCode& BytesCode() { return kCode<4>; }
 #if FUSEBOX_BYTE_MATRIX

@@ -104,11 +104,6 @@ struct ByteCode {
   void (*multiply)(const ByteTask&, int32_t* out, size_t out_stride, size_t begin, size_t end);
   void (*multiply_scaled)(const ScaledTask&, size_t begin, size_t end);
   void (*lstm_step)(const HybridStepTask&, size_t begin, size_t end);
-  // Minimum and maximum of the values and 0; NaN is skipped.
-  void (*range)(const float* x, size_t n, float* low, float* high);
-  // to[i] = zero + x[i] * inverse: the product is rounded, then the sum to the nearest integer (half away
-  // from zero), clamped to [least, 127]. NaN becomes `least`.
-  void (*quantize)(const float* x, size_t n, float inverse, int32_t zero, int32_t least, int8_t* to);
   // Integer cells (simd/words-inl.h), bit-exact with TFLite.
   void (*multiply_words)(const WordTask&, size_t begin, size_t end);
   void (*sigmoid)(int16_t* values, size_t n);  // 12 fractional bits, then 15

@@ -10,6 +10,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "plugins/math/costs.h"
 #include "plugins/math/gemm/tile-inl.h"
 #include "plugins/math/simd/vector-inl.h"
 #include "plugins/rnn/simd/lstm_cell-inl.h"
@@ -178,7 +179,8 @@ HWY_INLINE void ProjectTile(const ProjectionTask& task, size_t row, size_t block
 }
 
 void Project(const ProjectionTask& task, size_t begin, size_t end) {
-  constexpr size_t kColumns = 1024;  // of a block: stays in the L2 cache for all rows
+  constexpr size_t kColumns =
+      math::kWeightsBytes / (kGates * math::kMaxLanes * sizeof(float));  // for all rows
   const size_t rows = task.in.count();
   for (size_t block = begin; block < end; block += 2) {
     size_t column = 0;

@@ -20,8 +20,8 @@
  * manifest of the calling plugin requires it ("fusebox.weights/1?") and the user has a store. Otherwise the
  * first run packs them to the heap, and all sessions of the model share them.
  *
- * Results do not depend on the number of threads, nor do the results of a row depend on M. A NaN in a row of A
- * makes the row of C NaN; in i8 there is none.
+ * Results do not depend on the number of threads, nor do the results of a row depend on M. A NaN in a row of
+ * A makes the row of C NaN; in a hybrid product an infinity does, too.
  */
 #ifndef FUSEBOX_ABI_EXT_GEMM_H_
 #define FUSEBOX_ABI_EXT_GEMM_H_
