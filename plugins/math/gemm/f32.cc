@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#define FUSEBOX_FLOATS_ONLY
 #include "plugins/math/gemm/f32.h"
 
 #include <algorithm>
