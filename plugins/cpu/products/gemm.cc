@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#define FUSEBOX_FLOATS_ONLY
 #include "plugins/cpu/products/gemm.h"
 
 #include <algorithm>

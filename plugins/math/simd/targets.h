@@ -25,7 +25,8 @@
 #else
 #define FUSEBOX_DISABLED_AVX2 0
 #endif
-#ifdef FUSEBOX_WITHOUT_SSE4
+// Files that define FUSEBOX_FLOATS_ONLY have no use for SSE4, which adds integer ops to SSE2.
+#if defined(FUSEBOX_WITHOUT_SSE4) || defined(FUSEBOX_FLOATS_ONLY)
 #define FUSEBOX_DISABLED_SSE4 HWY_SSE4
 #else
 #define FUSEBOX_DISABLED_SSE4 0
