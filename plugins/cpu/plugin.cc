@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "plugins/cpu/cost.h"
 #include "plugins/cpu/kernels.h"
 
 namespace fusebox::cpu {
@@ -26,8 +27,12 @@ std::vector<const fbx_kernel*> AllKernels() {
 fbx_status Load(const fbx_host* host, const fbx_plugin** out) noexcept {
   return call_guarded(host, [&] {
     static const std::vector<const fbx_kernel*> kernels = AllKernels();
-    static const fbx_plugin plugin =
-        detail::make_plugin("fusebox.cpu", "1.0.0", nullptr, 0, kernels.data(), kernels.size());
+    static const fbx_plugin plugin = [] {
+      fbx_plugin made =
+          detail::make_plugin("fusebox.cpu", "1.0.0", nullptr, 0, kernels.data(), kernels.size());
+      made.get_extension = FindService;
+      return made;
+    }();
     *out = &plugin;
   });
 }
