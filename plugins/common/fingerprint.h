@@ -11,7 +11,9 @@
 namespace fusebox::common {
 namespace farm {
 
-constexpr uint64_t kA = 0xc3a5c85c97cb3127, kB = 0xb492b66fbe98f273, kC = 0x9ae16a3b2f90404f;
+constexpr uint64_t kA = 0xc3a5c85c97cb3127;
+constexpr uint64_t kB = 0xb492b66fbe98f273;
+constexpr uint64_t kC = 0x9ae16a3b2f90404f;
 
 inline uint64_t Word(const char* at) {
   uint64_t value = 0;
@@ -38,33 +40,46 @@ inline uint64_t FactorOf(size_t size) { return kC + 2 * size; }
 
 inline uint64_t UpTo16(const char* s, size_t size) {
   if (size >= 8) {
-    const uint64_t factor = FactorOf(size), a = Word(s) + kC, b = Word(s + size - 8);
+    const uint64_t factor = FactorOf(size);
+    const uint64_t a = Word(s) + kC;
+    const uint64_t b = Word(s + size - 8);
     return Join(Rotate(b, 37) * factor + a, (Rotate(a, 25) + b) * factor, factor);
   }
   if (size >= 4) return Join(size + (HalfWord(s) << 3), HalfWord(s + size - 4), FactorOf(size));
   if (size == 0) return kC;
   const auto byte = [&](size_t i) { return uint64_t{static_cast<uint8_t>(s[i])}; };
-  const uint64_t y = byte(0) + (byte(size / 2) << 8), z = size + (byte(size - 1) << 2);
+  const uint64_t y = byte(0) + (byte(size / 2) << 8);
+  const uint64_t z = size + (byte(size - 1) << 2);
   return Fold(y * kC ^ z * kA) * kC;
 }
 
 inline uint64_t UpTo32(const char* s, size_t size) {
-  const uint64_t factor = FactorOf(size), a = Word(s) * kB, b = Word(s + 8);
-  const uint64_t c = Word(s + size - 8) * factor, d = Word(s + size - 16) * kC;
+  const uint64_t factor = FactorOf(size);
+  const uint64_t a = Word(s) * kB;
+  const uint64_t b = Word(s + 8);
+  const uint64_t c = Word(s + size - 8) * factor;
+  const uint64_t d = Word(s + size - 16) * kC;
   return Join(Rotate(a + b, 43) + Rotate(c, 30) + d, a + Rotate(b + kC, 18) + c, factor);
 }
 
 inline uint64_t UpTo64(const char* s, size_t size) {
-  const uint64_t factor = FactorOf(size), a = Word(s) * kC, b = Word(s + 8);
-  const uint64_t c = Word(s + size - 8) * factor, d = Word(s + size - 16) * kC;
-  const uint64_t y = Rotate(a + b, 43) + Rotate(c, 30) + d, z = Join(y, a + Rotate(b + kC, 18) + c, factor);
-  const uint64_t e = Word(s + 16) * factor, f = Word(s + 24);
-  const uint64_t g = (y + Word(s + size - 32)) * factor, h = (z + Word(s + size - 24)) * factor;
+  const uint64_t factor = FactorOf(size);
+  const uint64_t a = Word(s) * kC;
+  const uint64_t b = Word(s + 8);
+  const uint64_t c = Word(s + size - 8) * factor;
+  const uint64_t d = Word(s + size - 16) * kC;
+  const uint64_t y = Rotate(a + b, 43) + Rotate(c, 30) + d;
+  const uint64_t z = Join(y, a + Rotate(b + kC, 18) + c, factor);
+  const uint64_t e = Word(s + 16) * factor;
+  const uint64_t f = Word(s + 24);
+  const uint64_t g = (y + Word(s + size - 32)) * factor;
+  const uint64_t h = (z + Word(s + size - 24)) * factor;
   return Join(Rotate(e + f, 43) + Rotate(g, 30) + h, e + Rotate(f + a, 18) + g, factor);
 }
 
 struct Pair {
-  uint64_t first = 0, second = 0;
+  uint64_t first = 0;
+  uint64_t second = 0;
 };
 
 // Combines 32 bytes into two words.
@@ -99,7 +114,8 @@ inline uint64_t Longer(const char* s, size_t size) {
   constexpr uint64_t kSeed = 81;
   const uint64_t y = kSeed * kB + 113;
   State state{kSeed * kC + Word(s), y, Fold(y * kC + 113) * kC, {}, {}};
-  const size_t rest = (size - 1) % 64, blocks = (size - 1) / 64;
+  const size_t rest = (size - 1) % 64;
+  const size_t blocks = (size - 1) / 64;
   for (size_t i = 0; i < blocks; ++i) state.Take(s + 64 * i, kB, 1);
   const uint64_t factor = kB + ((state.z & 0xFF) << 1);
   state.w.first += rest;

@@ -37,15 +37,20 @@ class SipHash {
   }
   static void Add(State& v, uint64_t word) {
     v[3] ^= word;
-    Round(v), Round(v);
+    Round(v);
+    Round(v);
     v[0] ^= word;
   }
   static void Round(State& v) {
-    v[0] += v[1], v[2] += v[3];
-    v[1] = std::rotl(v[1], 13) ^ v[0], v[3] = std::rotl(v[3], 16) ^ v[2];
+    v[0] += v[1];
+    v[2] += v[3];
+    v[1] = std::rotl(v[1], 13) ^ v[0];
+    v[3] = std::rotl(v[3], 16) ^ v[2];
     v[0] = std::rotl(v[0], 32);
-    v[2] += v[1], v[0] += v[3];
-    v[1] = std::rotl(v[1], 17) ^ v[2], v[3] = std::rotl(v[3], 21) ^ v[0];
+    v[2] += v[1];
+    v[0] += v[3];
+    v[1] = std::rotl(v[1], 17) ^ v[2];
+    v[3] = std::rotl(v[3], 21) ^ v[0];
     v[2] = std::rotl(v[2], 32);
   }
 

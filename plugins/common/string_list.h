@@ -40,7 +40,8 @@ class StringList {
   // Sets result i to these strings, as a list or with the given dims.
   void Store(const Node& n, uint32_t i) const { Store(n, i, std::vector<int64_t>{size()}); }
   void Store(const Node& n, uint32_t i, const std::vector<int64_t>& dims) const {
-    const size_t header = 4 * (ends_.size() + 2), all = header + bytes_.size();
+    const size_t header = 4 * (ends_.size() + 2);
+    const size_t all = header + bytes_.size();
     if (all > kMost) TooLarge();
     auto* const to = n.resize(i, dims, all).data<char>();
     const auto put = [&](size_t at, size_t value) {

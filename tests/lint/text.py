@@ -18,7 +18,7 @@ PRODUCT = ('sdk/', 'host/', 'converter/', 'plugins/', 'cli/', 'models/', 'sample
 SOURCES = {'.h', '.hpp', '.c', '.cc', '.def', '.js', '.map'}
 CODE = ('.h', '.hpp', '.c', '.cc', '.c.in', '.cc.in')
 # Their kernels move to one matrix product, which rewrites them with their comments.
-EXCEPT = ('plugins/cpu/', 'plugins/common/', 'plugins/rnn/', 'plugins/nn/')
+EXCEPT = ('plugins/cpu/',)
 GENERATED = {'docs/abi-reference.md', 'docs/manifest-reference.md'}
 MAX_COLUMNS = 120
 

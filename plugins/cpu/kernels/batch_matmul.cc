@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <memory>
 #include <type_traits>
 
 #include "plugins/cpu/base/dispatch.h"
@@ -26,7 +27,10 @@ struct BatchMatMul {
   };
 
   explicit BatchMatMul(const Node& n) : BatchMatMul(n.attrs()) {
-    if (!TakesQuantized(n)) return;
+    if (!TakesQuantized(n)) {
+      KeepPanels(n);
+      return;
+    }
     quantized_ = QuantizedProduct(n, OperandsOf(n), Activation::kNone,
                                   n.attrs().b("asymmetric_quantize_inputs", false));
     if (!n.in(1).is_const()) return;
@@ -76,6 +80,7 @@ struct BatchMatMul {
     }
     if (adj_x_) state.x_slot = plan.scratch(bytes(0));
     const ProductShape shape = ShapeOf(n);
+    if (UsesPanels(n, shape) && panels_) return state;
     if (UsesPanels(n, shape))
       state.y_slot = plan.scratch(
           static_cast<size_t>(Product(PanelElements(shape.columns, shape.depth), sizeof(float))));
@@ -90,6 +95,17 @@ struct BatchMatMul {
 
  private:
   explicit BatchMatMul(Attrs attrs) : adj_x_(attrs.b("adj_x", false)), adj_y_(attrs.b("adj_y", false)) {}
+
+  void KeepPanels(const Node& n) {
+    if (!n.in(1).is_const() || n.in(1).dtype() != FBX_F32) return;
+    const Shape y(n.in(1));
+    const bool used = n.in(0).is_static() && Last(Shape(n.in(0)), adj_x_) >= kLeastPanelRows;
+    const PanelShape shape{.columns = Last(y, !adj_y_),
+                           .depth = Last(y, adj_y_),
+                           .groups = Count(Leading(y)),
+                           .transposed = !adj_y_};
+    panels_ = std::make_unique<KeptPanels>(n, 1, shape, used);
+  }
 
   static ProductOperands OperandsOf(const Node& n) {
     const bool adj_y = n.attrs().b("adj_y", false);
@@ -118,6 +134,7 @@ struct BatchMatMul {
     product.n = product.ldc = Last(y, !adj_y_);
     product.k = product.lda = product.ldb = Last(x, !adj_x_);
     product.c = n.out(0).data<T>();
+    const float* const kept = panels && panels_ ? panels_->Get(n) : nullptr;
     const int64_t batches = Count(batch);
     if (batches == 0 || product.m == 0 || product.n == 0) return;
 
@@ -130,6 +147,11 @@ struct BatchMatMul {
       if (bx != last_x)
         product.a = adj_x_ ? Transposed(bx, product.k, product.m, n.scratch<T>(state.x_slot)) : bx;
       if constexpr (std::is_same_v<T, float>) {
+        if (kept) {
+          last_x = bx;
+          MultiplyParallel(n.host(), product, kept + walk.offset(1) * panels_->shape().each());
+          continue;
+        }
         if (panels) {
           float* const packed = n.scratch<float>(state.y_slot);
           if (by != last_y)
@@ -221,6 +243,7 @@ struct BatchMatMul {
 
   bool adj_x_, adj_y_;
   QuantizedProduct quantized_;
+  std::unique_ptr<KeptPanels> panels_;  // of f32, if y is constant; for many rows
 };
 
 constexpr const fbx_kernel* kTable[] = {&kernel_of<BatchMatMul>};

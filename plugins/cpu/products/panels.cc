@@ -14,7 +14,7 @@ void PackPanels(const float* weights, const PanelShape& s, float* to) {
     weights = moved.data();
   }
   for (int64_t group = 0; group < s.groups; ++group, weights += s.columns * s.depth, to += s.each())
-    math::PackF32(s.layout(), weights, to);
+    (s.transposed ? math::PackF32Transposed : math::PackF32)(s.layout(), weights, to);
 }
 
 void MultiplyParallel(const fbx_host* host, const RowProduct<float>& x, const float* panels) {
@@ -40,7 +40,8 @@ const float* KeptPanels::Get(const Node& n) const {
     return PackedWeights(
         n,
         {.what = "f32 panels",
-         .numbers = {static_cast<int64_t>(math::BestF32Code().lanes), s.columns, s.depth, s.groups, s.taps},
+         .numbers = {static_cast<int64_t>(math::BestF32Code().lanes), s.columns, s.depth, s.groups, s.taps,
+                     s.transposed},
          .sources = {weights},
          .size = static_cast<size_t>(Product(s.elements(), sizeof(float)))},
         [&](void* to) { PackPanels(weights.data<const float>(), s, static_cast<float*>(to)); });

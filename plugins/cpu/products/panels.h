@@ -31,6 +31,7 @@ void MultiplyParallel(const fbx_host* host, const RowProduct<float>& product, co
 // depth] and packed as [taps, columns / taps, depth].
 struct PanelShape {
   int64_t columns, depth, groups = 1, taps = 1;
+  bool transposed = false;  // stored as [depth, columns]
 
   math::F32Layout layout() const { return PanelLayout(columns, depth); }
   int64_t each() const { return PanelElements(columns, depth); }  // elements of a packed matrix

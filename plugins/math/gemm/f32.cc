@@ -232,12 +232,11 @@ void PackF32(const F32Layout& layout, const float* b, float* to) {
 }
 
 void PackF32Transposed(const F32Layout& layout, const float* b, float* to) {
-  for (size_t first = 0; first < layout.n; first += layout.lanes) {
+  for (size_t first = 0; first < layout.n; first += kGroupPanels * layout.lanes) {
     const PackedOutput at(layout, first);
-    const size_t count = std::min(layout.lanes, layout.n - first);
-    float* panel = to + at.first;
-    for (size_t k = 0; k < layout.k; ++k, panel += at.stride)
-      std::fill(std::copy_n(b + k * layout.n + first, count, panel), panel + layout.lanes, 0.0f);
+    const size_t count = std::min(at.stride, layout.n - first);
+    for (size_t k = 0; k < layout.k; ++k, to += at.stride)
+      std::fill(std::copy_n(b + k * layout.n + first, count, to), to + at.stride, 0.0f);
   }
 }
 

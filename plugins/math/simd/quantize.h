@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantizes rows of f32 at run time, for products with 8-bit weights. The formulas are those of TFLite's
-// hybrid kernels.
+// Quantizes rows of f32 at run time, for products with 8-bit weights. TFLite's hybrid kernels have the same
+// formulas.
 #pragma once
 
 #include <cstddef>

@@ -12,9 +12,11 @@ namespace {
 
 size_t Size(Tensor t, int dim) { return static_cast<size_t>(t.dim(dim)); }
 
-// Of batch item `item` and head `head` of k and v.
+// Returns the part of k or v of a batch item and a head.
 Cache CacheOf(Tensor t, size_t item, size_t head) {
-  const size_t heads = Size(t, 2), depth = Size(t, 3), first = (item * Size(t, 1) * heads + head) * depth;
+  const size_t heads = Size(t, 2);
+  const size_t depth = Size(t, 3);
+  const size_t first = (item * Size(t, 1) * heads + head) * depth;
   const size_t stride = heads * depth;
   switch (t.dtype()) {
     case FBX_F32: return {t.data<const float>() + first, stride, depth, Cache::Type::kF32, 1, 0};
@@ -59,7 +61,8 @@ size_t ScratchOf(const Node& n) {
 void Attention::supports(const Node& n) { RequireAttention(n); }
 
 void Attention::infer(const Node& n, Infer& out) {
-  const Tensor q = n.in(kQ), v = n.in(kV);
+  const Tensor q = n.in(kQ);
+  const Tensor v = n.in(kV);
   if (q.rank() < 0 || v.rank() < 0) return out.unranked(0, FBX_F32);
   out.set(0, FBX_F32, {q.dim(0), q.dim(1), q.dim(2), v.dim(3)});
 }
@@ -80,17 +83,32 @@ uint32_t Attention::prepare(const Node& n, Plan& plan) const {
 }
 
 void Attention::invoke(const Node& n, uint32_t slot) const {
-  const Tensor q = n.in(kQ), k = n.in(kK), out = n.out(0);
-  const size_t positions = Size(q, 1), heads = Size(q, 2), shared = Size(k, 2), group = heads / shared;
-  const size_t keys = Size(k, 1), depth = Size(q, 3), value_depth = Size(n.in(kV), 3);
-  if (keys == 0) return std::fill_n(out.data<float>(), out.count(), 0.0f), void();
+  const Tensor q = n.in(kQ);
+  const Tensor k = n.in(kK);
+  const Tensor out = n.out(0);
+  const size_t positions = Size(q, 1);
+  const size_t heads = Size(q, 2);
+  const size_t shared = Size(k, 2);
+  const size_t group = heads / shared;
+  const size_t keys = Size(k, 1);
+  const size_t depth = Size(q, 3);
+  const size_t value_depth = Size(n.in(kV), 3);
+  if (keys == 0) {
+    std::fill_n(out.data<float>(), out.count(), 0.0f);
+    return;
+  }
   const AttentionCode& code = AttentionSimd::Best();
-  const size_t rows = positions * group, blocks = (rows + code.rows - 1) / code.rows, scratch = ScratchOf(n);
+  const size_t rows = positions * group;
+  const size_t blocks = (rows + code.rows - 1) / code.rows;
+  const size_t scratch = ScratchOf(n);
   const Mask mask(n);
   parallel_for(n.host(), Size(q, 0) * shared * blocks, 1, [&](size_t begin, size_t end, uint32_t worker) {
     for (size_t i = begin; i < end; ++i) {
-      const size_t block = i % blocks, head = i / blocks % shared, item = i / blocks / shared;
-      const size_t row = block * code.rows, first = item * positions * heads + head * group;
+      const size_t block = i % blocks;
+      const size_t head = i / blocks % shared;
+      const size_t item = i / blocks / shared;
+      const size_t row = block * code.rows;
+      const size_t first = item * positions * heads + head * group;
       code.attend({.q = q.data<const float>() + first * depth,
                    .out = out.data<float>() + first * value_depth,
                    .q_stride = heads * depth,

@@ -17,8 +17,8 @@ using namespace sdk;
 
 // The composite has no attribute for a causal mask or a constant one: the rule reads it from the body.
 struct AttentionRule {
-  static constexpr std::string_view id = "fusebox.attention",
-                                    implements = "odml.scaled_dot_product_attention";
+  static constexpr std::string_view id = "fusebox.attention";
+  static constexpr std::string_view implements = "odml.scaled_dot_product_attention";
   static void match(const Site& s);
   static void rewrite(const Site& s, Build& b);
 };

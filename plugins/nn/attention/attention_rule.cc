@@ -13,9 +13,10 @@ namespace {
 
 [[noreturn]] void DeclineBody(std::string why) { throw Reject{"BODY", std::move(why)}; }
 
-// What the body adds to the scores by itself, besides the mask operand.
+// The mask that the body adds to the scores by itself, besides the mask operand.
 struct OwnMask {
-  bool causal = false, selects = false;
+  bool causal = false;
+  bool selects = false;
   std::vector<float> values;  // [positions, keys]; empty: none
 };
 
@@ -52,7 +53,7 @@ class Body {
     DeclineBody("it has no SOFTMAX");
   }
 
-  // Of other sizes, the operands would have another layout than [batch, position, head, feature].
+  // Operands of other sizes would have another layout than [batch, position, head, feature].
   void RequireScores(Tensor scores) const {
     if (scores.rank() < 1 || !MayBe(scores.dim(-1), keys_)) DeclineBody("its softmax is not over the keys");
     int64_t rows = 1;
@@ -115,7 +116,8 @@ class Body {
 
   // 0 where the scores are selected, else the constant instead of them.
   std::vector<float> Selected(const GraphNode& node, uint32_t scores) const {
-    const Tensor condition = node.in(0), other = node.in(3 - scores);
+    const Tensor condition = node.in(0);
+    const Tensor other = node.in(3 - scores);
     if (!IsConstant(node, 0) || !IsConstant(node, 3 - scores) || condition.dtype() != FBX_BOOL ||
         other.dtype() != FBX_F32 || other.count() != 1 || !(other.data<const float>()[0] <= kHidden))
       DeclineBody("it computes a mask");

@@ -35,7 +35,7 @@ struct AttentionBlock {
   Cache k, v;
   size_t keys;
   bool causal;  // a position sees the keys up to its own number
-  // Whether the body replaces hidden scores by the lowest number, instead of adding it. Both are the same if
+  // True if the body replaces hidden scores by the lowest number, instead of adding it. Both are the same if
   // the position sees a score above -inf.
   bool selects;
   const float* mask;                          // null: none; position 0, first head, key 0

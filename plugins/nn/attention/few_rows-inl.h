@@ -84,7 +84,8 @@ class FewRows : public Passes<FewRows> {
 
   HWY_INLINE float Dot(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b) const {
     const size_t depth = block_.k.depth;
-    FloatVector x = hn::Zero(fd), y = x;
+    FloatVector x = hn::Zero(fd);
+    FloatVector y = x;
     size_t i = 0;
     for (; i + 2 * kFloatLanes <= depth; i += 2 * kFloatLanes) {
       x = hn::MulAdd(hn::LoadU(fd, a + i), hn::LoadU(fd, b + i), x);

@@ -10,7 +10,10 @@ namespace fusebox::nn {
 
 using namespace sdk;
 
-constexpr uint32_t kQ = 0, kK = 1, kV = 2, kMask = 3;
+constexpr uint32_t kQ = 0;
+constexpr uint32_t kK = 1;
+constexpr uint32_t kV = 2;
+constexpr uint32_t kMask = 3;
 
 inline bool MayBe(int64_t a, int64_t b) { return a < 0 || b < 0 || a == b; }
 
@@ -44,7 +47,9 @@ void RequireAttention(const Checked& c) {
   c.operand(kQ, FBX_F32, 4);
   RequireCache(c, kK);
   RequireCache(c, kV);
-  const Tensor q = c.in(kQ), k = c.in(kK), v = c.in(kV);
+  const Tensor q = c.in(kQ);
+  const Tensor k = c.in(kK);
+  const Tensor v = c.in(kV);
   c.require(q.dim(3) == k.dim(3), "SHAPE", "does not have the head size of q", "operand 1");
   c.require(MayBe(k.dim(1), v.dim(1)) && MayBe(k.dim(0), v.dim(0)) && MayBe(k.dim(0), q.dim(0)) &&
                 k.dim(2) == v.dim(2),

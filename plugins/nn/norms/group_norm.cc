@@ -10,7 +10,8 @@
 namespace fusebox::nn {
 namespace {
 
-constexpr uint32_t kScale = 1, kBias = 2;
+constexpr uint32_t kScale = 1;
+constexpr uint32_t kBias = 2;
 
 Statistics StatisticsOf(const Node& n) {
   const std::string_view name = n.attrs().s("statistics");
@@ -26,7 +27,10 @@ size_t Product(std::span<const int64_t> dims) {
 
 // x as [batch, outer, channels, inner].
 struct View {
-  size_t batch = 1, outer = 1, channels = 1, inner = 1;
+  size_t batch = 1;
+  size_t outer = 1;
+  size_t channels = 1;
+  size_t inner = 1;
 
   View(const Node& n, int64_t axis) {
     const auto dims = n.in(0).dims();
@@ -35,7 +39,8 @@ struct View {
     const int64_t count = n.has_in(kScale) ? n.in(kScale).rank() : 1;
     if (first < 0 || count < 0 || first + count > rank)
       throw Error{FBX_INVALID, "is no dimension of operand 0", "attr channel_axis"};
-    const auto at = static_cast<size_t>(first), size = static_cast<size_t>(count);
+    const auto at = static_cast<size_t>(first);
+    const auto size = static_cast<size_t>(count);
     if (at > 0) batch = static_cast<size_t>(dims[0]);
     if (at > 1) outer = Product(dims.subspan(1, at - 1));
     channels = Product(dims.subspan(at, size));
@@ -83,7 +88,8 @@ struct Group {
       return;
     }
     for (size_t c = 0; c < channels; ++c) {
-      const float weight = factor * (scale ? scale[c] : 1), shift = bias ? bias[c] : 0;
+      const float weight = factor * (scale ? scale[c] : 1);
+      const float shift = bias ? bias[c] : 0;
       for (size_t i = c * channel_stride; i < c * channel_stride + width; ++i)
         to[i] = (from[i] - mean) * weight + shift;
     }
@@ -129,16 +135,17 @@ GroupNorm::GroupNorm(const Node& n)
 
 void GroupNorm::invoke(const Node& n) const {
   const View view(n, channel_axis_);
-  const float *const scale = OperandOf(n, kScale, view.channels), *const bias =
-                                                                      OperandOf(n, kBias, view.channels);
+  const float* const scale = OperandOf(n, kScale, view.channels);
+  const float* const bias = OperandOf(n, kBias, view.channels);
   if (statistics_ == Statistics::kElement) return NormalizeElements(n, view, scale, bias, epsilon_);
   const auto groups = static_cast<size_t>(groups_);
   if (view.channels % groups != 0)
     throw Error{FBX_INVALID, std::to_string(view.channels) + " channels are not divisible by it",
                 "attr num_groups"};
   const bool all = statistics_ == Statistics::kGroup;
-  const size_t channels = view.channels / groups, image = view.channels * view.inner;
-  const size_t places = all ? 1 : view.outer * view.inner;  // with a mean of their own, per batch item
+  const size_t channels = view.channels / groups;
+  const size_t image = view.channels * view.inner;
+  const size_t places = all ? 1 : view.outer * view.inner;  // that have a mean each, per batch item
   const Group whole{n.in(0).data<const float>(),
                     n.out(0).data<float>(),
                     all ? view.outer : 1,
@@ -153,11 +160,14 @@ void GroupNorm::invoke(const Node& n) const {
                std::max<size_t>(1, 16384 / std::max<size_t>(elements, 1)),
                [&](size_t begin, size_t end, uint32_t) {
                  for (size_t i = begin; i < end; ++i) {
-                   const size_t group = i % groups, place = i / groups % places, item = i / groups / places;
+                   const size_t group = i % groups;
+                   const size_t place = i / groups % places;
+                   const size_t item = i / groups / places;
                    const size_t start = (item * view.outer + place / view.inner) * image +
                                         group * channels * view.inner + place % view.inner;
                    Group one = whole;
-                   one.x += start, one.y += start;
+                   one.x += start;
+                   one.y += start;
                    if (scale) one.scale += group * channels;
                    if (bias) one.bias += group * channels;
                    one.Normalize(epsilon_);

@@ -22,14 +22,16 @@ enum class Statistics { kGroup, kPosition, kElement };
 // The attributes of odml.group_norm do not determine the statistics and the channel dimension: producers
 // write the same for a group norm and for a layer norm. The rule reads both from the body.
 struct GroupNormRule {
-  static constexpr std::string_view id = "fusebox.group_norm", implements = "odml.group_norm";
+  static constexpr std::string_view id = "fusebox.group_norm";
+  static constexpr std::string_view implements = "odml.group_norm";
   static void match(const Site& s);
   static void rewrite(const Site& s, Build& b);
 };
 
 // Over the dimensions of the scale, the last ones.
 struct LayerNormRule {
-  static constexpr std::string_view id = "fusebox.layer_norm", implements = "odml.layer_norm";
+  static constexpr std::string_view id = "fusebox.layer_norm";
+  static constexpr std::string_view implements = "odml.layer_norm";
   static void match(const Site& s);
   static void rewrite(const Site& s, Build& b);
 };

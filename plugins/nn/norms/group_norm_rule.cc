@@ -7,13 +7,16 @@
 namespace fusebox::nn {
 namespace {
 
-constexpr uint32_t kX = 0, kScale = 1, kBias = 2;
+constexpr uint32_t kX = 0;
+constexpr uint32_t kScale = 1;
+constexpr uint32_t kBias = 2;
 
 [[noreturn]] void DeclineBody(std::string why) { throw Reject{"BODY", std::move(why)}; }
 
-// What a rule needs to know to emit the op.
+// The facts that a rule emits the op from.
 struct Form {
-  int64_t groups = 1, channel_axis = -1;
+  int64_t groups = 1;
+  int64_t channel_axis = -1;
   double epsilon = 0;
   const char* statistics = "position";
 };
@@ -26,7 +29,8 @@ double EpsilonOf(const Site& s) {
 
 // Elements that share one value of `statistic`. Unknown sizes cancel out.
 int64_t SharedBy(Tensor x, Tensor statistic) {
-  int64_t elements = 1, statistics = 1;
+  int64_t elements = 1;
+  int64_t statistics = 1;
   int unknown = 0;
   for (const int64_t d : x.dims()) d < 0 ? static_cast<void>(++unknown) : static_cast<void>(elements *= d);
   for (const int64_t d : statistic.dims())
@@ -86,7 +90,10 @@ Form FormOf(const Site& s, const Graph& body) {
   const int64_t channels = x.dim(static_cast<int>(form.channel_axis));
   s.require(form.groups >= 1 && channels > 0 && channels % form.groups == 0, "SHAPE",
             std::to_string(channels) + " channels are not divisible by it", "attr num_groups");
-  if (SubtractsItself(body)) return form.statistics = "element", form;
+  if (SubtractsItself(body)) {
+    form.statistics = "element";
+    return form;
+  }
   const int64_t shared = SharedBy(x, VarianceOf(body));
   if (shared == channels / form.groups) return form;
   int64_t item = 1;

@@ -11,7 +11,8 @@
 namespace fusebox::nn {
 
 struct L2NormRule {
-  static constexpr std::string_view id = "fusebox.l2_norm", implements = "odml.l2_norm";
+  static constexpr std::string_view id = "fusebox.l2_norm";
+  static constexpr std::string_view implements = "odml.l2_norm";
 
   static void match(const Site& s) {
     s.arity(1, 1);

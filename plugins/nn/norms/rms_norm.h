@@ -12,7 +12,8 @@
 namespace fusebox::nn {
 
 struct RmsNormRule {
-  static constexpr std::string_view id = "fusebox.rms_norm", implements = "odml.rms_norm";
+  static constexpr std::string_view id = "fusebox.rms_norm";
+  static constexpr std::string_view implements = "odml.rms_norm";
 
   static void match(const Site& s) {
     s.arity(2, 1);

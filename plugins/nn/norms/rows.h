@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the norms share: sums over a row, loops over rows, and checks of operands and bodies.
+// The shared parts of norms: sums over a row, loops over rows, and checks of operands and bodies.
 #pragma once
 
 #include <array>
@@ -62,7 +62,7 @@ void RequirePerFeature(const Checked& c, uint32_t i) {
             "does not have the size of the last dimension of operand 0", subject);
 }
 
-// Declines if the body has weights of its own, which are no operands (litert-torch:
+// Declines if the body holds weights that are no operands (litert-torch:
 // RMSNorm(with_scale=True)).
 inline void RequireNoOwnWeights(const Site& s) {
   const auto body = s.body();

@@ -6,8 +6,8 @@
 namespace fusebox::rnn {
 namespace {
 
-// Calls f(i, reversed i): the index of each vector, and that of the same row with time reversed. No calls for
-// empty vectors: there may be more of them than memory has bytes.
+// Calls f(i, reversed i): the index of each vector, and the index of the same row with time reversed. No
+// calls for empty vectors: there may be more of them than memory has bytes.
 template <class F>
 void ForVectors(const SequenceSpec& s, size_t bytes, const F& f) {
   if (bytes == 0) return;
@@ -21,7 +21,8 @@ void ForVectors(const SequenceSpec& s, size_t bytes, const F& f) {
 
 DirectionNode::DirectionNode(const BidirectionalLayout& layout, const Node& node, bool merge, bool backward)
     : host_(node.host()), node_(*node.abi()) {
-  const uint32_t outputs = merge ? 1 : 2, weights = 1 + layout.weight_count;
+  const uint32_t outputs = merge ? 1 : 2;
+  const uint32_t weights = 1 + layout.weight_count;
   const fbx_tensor* const* const from = node_.operands;
   const fbx_tensor* const* const to = node_.results;
   operands_[0] = from[0];
@@ -52,7 +53,8 @@ bool CheckBidirectional(const BidirectionalLayout& layout, const Node& node) {
     if (node.has_in(i)) RejectOperand("OPERANDS", "is present: auxiliary inputs are not supported", i);
   }
   const bool merge = node.attrs().b("merge_outputs", false);
-  const uint32_t outputs = merge ? 1 : 2, states = 2 * layout.state_count;
+  const uint32_t outputs = merge ? 1 : 2;
+  const uint32_t states = 2 * layout.state_count;
   if (node.out_count() != outputs && node.out_count() != outputs + states)
     throw Reject{"ARITY", "has " + std::to_string(node.out_count()) + " results, expected " +
                               std::to_string(outputs) + ", and " + std::to_string(states) + " states"};

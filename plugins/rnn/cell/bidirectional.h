@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bidirectional ops: two cells over one input, the second from the last step to the first. Each direction
-// runs the kernel of the unidirectional op on a node of its own (DirectionNode).
+// runs the kernel of the unidirectional op on another node (DirectionNode).
 //
 //   operands  0 input; then weights and states of both directions (BidirectionalLayout), states updated in
 //             place; then an auxiliary input and its weights, which are not supported
@@ -43,7 +43,8 @@ class DirectionNode {
  private:
   const fbx_host* host_;
   fbx_node node_;
-  fbx_tensor input_{}, output_{};
+  fbx_tensor input_{};
+  fbx_tensor output_{};
   std::array<const fbx_tensor*, 20> operands_{};
   std::array<const fbx_tensor*, 3> results_{};
 };
@@ -59,7 +60,7 @@ void ReverseSteps(const SequenceSpec& spec, const std::byte* in, size_t bytes, s
 void JoinDirections(const SequenceSpec& spec, const std::byte* forward, size_t forward_bytes,
                     const std::byte* backward, size_t backward_bytes, std::byte* out);
 
-// Kernel: that of the unidirectional op, with type Spec and static supports(node).
+// Kernel: the kernel of the unidirectional op, with type Spec and static supports(node).
 template <class Kernel, const BidirectionalLayout& kLayout>
 class BidirectionalKernel {
  public:
@@ -121,7 +122,8 @@ class BidirectionalKernel {
                                               : node.out(0).template data<std::byte>();
     auto* const backward_output = node.scratch<std::byte>(shapes.backward_output);
     ReverseSteps(spec, input, bytes(spec.inputs), reversed);
-    DirectionNode forward(kLayout, node, shapes.merge, false), backward(kLayout, node, shapes.merge, true);
+    DirectionNode forward(kLayout, node, shapes.merge, false);
+    DirectionNode backward(kLayout, node, shapes.merge, true);
     forward.Bind(input, forward_output);
     backward.Bind(reversed, backward_output);
     forward_.invoke(forward.node(), shapes.forward);

@@ -28,7 +28,7 @@ struct BytePart {
   int32_t times = 1;
 };
 
-// Matrices of as many rows and columns each, packed into one, of which each begins with a panel of its own:
+// Matrices of as many rows and columns each, packed into one, of which each begins with a new panel:
 // outputs are [part][rows, padded]; interleaved: [block][part][lane].
 class ByteMatrix {
  public:
@@ -39,7 +39,7 @@ class ByteMatrix {
   // At the start of each run.
   void PackOnce(const Node& node) const;
 
-  // Of rows of signed bytes. Without terms and start.
+  // Returns the product with rows of signed bytes, without terms and start.
   ByteTask Product(const int8_t* rows, size_t count, size_t stride) const;
   const ByteLayout& layout() const { return layout_; }
   size_t groups() const { return layout_.groups(); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hybrid arithmetic: products of int8 matrices with f32 vectors that are quantized before. Sums are integers,
 // everything else is f32.
-// A vector has a scale of its own (plugins/math/simd/quantize.h).
+// Each vector has a scale (plugins/math/simd/quantize.h).
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,8 @@ class HybridRows {
   void Quantize(const InputRows& in, bool asymmetric);
 
   int8_t* values;
-  size_t stride, count = 0;
+  size_t stride;
+  size_t count = 0;
   float* scales;
   int32_t* corrections;  // what the sum of a row of weights is multiplied by
 };

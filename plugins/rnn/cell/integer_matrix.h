@@ -26,7 +26,7 @@ class IntegerMatrix : public ByteMatrix {
   // `zero` is the zero point of x.
   IntegerMatrix(const Node& node, const std::vector<IntegerPart>& parts, int64_t zero);
 
-  // Of `count` vectors, `stride` apart.
+  // Returns the product with `count` vectors, `stride` apart.
   WordTask TaskOf(const int8_t* rows, size_t count, size_t stride, int16_t* out, size_t out_stride) const;
 
  private:

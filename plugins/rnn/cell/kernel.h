@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of all sequence ops share: sizes, state, the loop over rows and steps, and the choice of
-// an engine.
+// The shared parts of the kernels of all sequence ops: sizes, state, the loop over rows and steps, and the
+// choice of an engine.
 //
 // A node runs on one engine (packed f32, hybrid, integer or reference), chosen once from the node's spec.
 #pragma once
@@ -22,7 +22,10 @@ using namespace sdk;
 // Sizes of a sequence op. Operand 0, the input, is [batch, steps, inputs], with time_major
 // [steps, batch, inputs], with one_step [batch, inputs]. Unknown sizes are -1.
 struct SequenceSpec {
-  int64_t batch = -1, steps = -1, inputs = -1, cells = -1;
+  int64_t batch = -1;
+  int64_t steps = -1;
+  int64_t inputs = -1;
+  int64_t cells = -1;
   bool one_step = false;
   bool time_major = false;
   fbx_dtype dtype = FBX_F32;  // of input and output
@@ -46,7 +49,7 @@ inline void SetSequence(Infer& out, uint32_t result, const SequenceSpec& s, int6
 }
 
 // The memory of a final state, initialized with the state operand. It is the memory of the result if the node
-// has one (hosts may let it share the operand's), otherwise that of the operand.
+// has one (hosts may let it share the operand's), otherwise the memory of the operand.
 template <class T>
 T* StateMemory(const Node& node, uint32_t operand, uint32_t result) {
   if (result >= node.out_count() || !node.out(result).present()) return node.in(operand).data<T>();
@@ -72,7 +75,8 @@ void ForRows(const Node& node, int64_t batch, uint32_t threads, std::byte* scrat
   const int64_t rows = std::max<int64_t>((batch + parts - 1) / parts, 1);
   parallel_for(node.host(), static_cast<size_t>(parts), 1, [&](size_t first, size_t last, uint32_t) {
     for (size_t part = first; part < last; ++part) {
-      const int64_t begin = static_cast<int64_t>(part) * rows, end = std::min(begin + rows, batch);
+      const int64_t begin = static_cast<int64_t>(part) * rows;
+      const int64_t end = std::min(begin + rows, batch);
       if (begin < end) run(begin, end, scratch + part * bytes);
     }
   });

@@ -72,7 +72,8 @@ void RunSequence(const SequenceOf<T>& s, size_t begin, size_t end, const Project
   const size_t rows = end - begin;
   StepRowsOf<T> at{s.initial + begin * s.width, s.width, nullptr, s.row_distance * s.width};
   for (size_t t = 0; t < s.steps; ++t) {
-    const size_t vector = begin * s.row_distance + t * s.step_distance, in_chunk = t % s.chunk_steps;
+    const size_t vector = begin * s.row_distance + t * s.step_distance;
+    const size_t in_chunk = t % s.chunk_steps;
     if (in_chunk == 0)
       project(math::StridedRows<T>{s.x + vector * s.inputs, std::min(s.chunk_steps, s.steps - t), rows,
                                    s.step_distance * s.inputs, s.row_distance * s.inputs, s.inputs});

@@ -11,13 +11,15 @@ namespace {
 constexpr int64_t kFewestChannels = 8;
 
 // A direct product of fewer columns costs more for its sums than for its columns; gathering costs a copy.
-constexpr size_t kFewColumns = 32, kMostGathered = 256;
+constexpr size_t kFewColumns = 32;
+constexpr size_t kMostGathered = 256;
 
 // The weights of a kernel of `n` taps at the points of its form: [points] `to_stride` apart.
 void TransformWeights(const double* g, size_t stride, int64_t n, size_t points, double* to,
                       size_t to_stride) {
-  constexpr double kPoints[] = {0, 1, -1, 2, -2}, kScalesOf4[] = {1, 0.5, 0.5},
-                   kScalesOf6[] = {1.0 / 4, -1.0 / 6, -1.0 / 6, 1.0 / 24, 1.0 / 24};
+  constexpr double kPoints[] = {0, 1, -1, 2, -2};
+  constexpr double kScalesOf4[] = {1, 0.5, 0.5};
+  constexpr double kScalesOf6[] = {1.0 / 4, -1.0 / 6, -1.0 / 6, 1.0 / 24, 1.0 / 24};
   const double* const scales = points == 4 ? kScalesOf4 : kScalesOf6;
   const auto last = static_cast<size_t>(n - 1);
   to[(points - 1) * to_stride] = g[last * stride];  // at infinity
@@ -94,10 +96,14 @@ void Frame::Pack(const Tensor& from, float* to) const {
 
 // [tap of dimension 0][plane] panels.
 void Frame::PackMinimal(size_t output, const float* row, float* to) const {
-  const size_t n = channels(), taps = static_cast<size_t>(form_->kernel[0] * form_->kernel[1]),
-               across = static_cast<size_t>(form_->kernel[1]), planes = form_->planes();
+  const size_t n = channels();
+  const size_t taps = static_cast<size_t>(form_->kernel[0] * form_->kernel[1]);
+  const size_t across = static_cast<size_t>(form_->kernel[1]);
+  const size_t planes = form_->planes();
   std::vector<float> all(planes * n);
-  std::vector<double> kernel(taps), half(form_->points[0] * across), points(planes);
+  std::vector<double> kernel(taps);
+  std::vector<double> half(form_->points[0] * across);
+  std::vector<double> points(planes);
   for (int64_t outer = 0; outer < c_.kernel[0]; ++outer, row += taps * n) {
     for (size_t k = 0; k < n; ++k) {
       for (size_t i = 0; i < taps; ++i) kernel[i] = static_cast<double>(row[i * n + k]);
@@ -166,16 +172,19 @@ void Frame::Multiply(const float* frame, const float* weights, const Elements& e
 
 void Frame::MultiplyMinimal(const CellCode& code, const float* frame, const float* weights,
                             const Elements& elements, bool first, float* inputs, float* products) const {
-  const size_t n = channels(), blocks = elements.blocks(*form_), across = elements.blocks_across(*form_);
+  const size_t n = channels();
+  const size_t blocks = elements.blocks(*form_);
+  const size_t across = elements.blocks_across(*form_);
   const auto transform = code.winograd_in[form_ - kWinogradForms];
-  const auto down_step = static_cast<int64_t>(form_->outputs[0]) * row(1),
-             right_step = static_cast<int64_t>(form_->outputs[1]) * c_.channels;
+  const auto down_step = static_cast<int64_t>(form_->outputs[0]) * row(1);
+  const auto right_step = static_cast<int64_t>(form_->outputs[1]) * c_.channels;
   weights += this->products() * columns() * width();
   for (int64_t outer = 0; outer < c_.kernel[0]; ++outer) {
     const float* const from = frame + (elements.first[0] * c_.strides[0] + outer * c_.dilations[0]) * row(0) +
                               elements.first[1] * row(1) + elements.first[2] * c_.channels;
     for (size_t block = 0; block < blocks; ++block) {
-      const auto down = static_cast<int64_t>(block / across), right = static_cast<int64_t>(block % across);
+      const auto down = static_cast<int64_t>(block / across);
+      const auto right = static_cast<int64_t>(block % across);
       transform({from + down * down_step + right * right_step, static_cast<size_t>(row(1)), n,
                  inputs + block * n, blocks * n});
     }

@@ -27,7 +27,7 @@ struct Elements {
   int64_t rows, width;
 
   size_t count() const { return static_cast<size_t>(rows * width); }
-  // Of a form's outputs.
+  // Returns the number of blocks of a form's outputs.
   size_t blocks_across(const WinogradForm& form) const {
     return (static_cast<size_t>(width) + form.outputs[1] - 1) / form.outputs[1];
   }

@@ -26,9 +26,11 @@ class Tiles {
   // its products. Each thread gets several tiles.
   Tiles(const ConvLstmSpec& spec, size_t floats, const WinogradForm* form, uint32_t threads)
       : out_(spec.of_x.out) {
-    constexpr int64_t kFewest = 24, kMost = 512, kTilesOfThread = 3;
-    const int64_t down = form ? static_cast<int64_t>(form->outputs[0]) : 1,
-                  right = form ? static_cast<int64_t>(form->outputs[1]) : 1;
+    constexpr int64_t kFewest = 24;
+    constexpr int64_t kMost = 512;
+    constexpr int64_t kTilesOfThread = 3;
+    const int64_t down = form ? static_cast<int64_t>(form->outputs[0]) : 1;
+    const int64_t right = form ? static_cast<int64_t>(form->outputs[1]) : 1;
     constexpr size_t kBlocks = math::kBlocksBytes / sizeof(float);
     constexpr size_t kSums = math::kSumsBytes / sizeof(float);
     const size_t fits = form ? kBlocks * form->outputs[0] * form->outputs[1] / form->planes() : kSums;
@@ -46,7 +48,9 @@ class Tiles {
   int64_t count() const { return count_; }
   int64_t elements() const { return rows_ * width_; }  // at most, of a tile
   Tile operator[](int64_t i) const {
-    const int64_t w = i % across_ * width_, h = i / across_ % down_ * rows_, d = i / across_ / down_;
+    const int64_t w = i % across_ * width_;
+    const int64_t h = i / across_ % down_ * rows_;
+    const int64_t d = i / across_ / down_;
     return {d / out_[0], {{d % out_[0], h, w}, std::min(rows_, out_[1] - h), std::min(width_, out_[2] - w)}};
   }
 
@@ -75,10 +79,11 @@ class PackedConvLstm final : public ConvLstmEngine {
   }
 
   size_t ScratchBytes(const ConvLstmSpec& spec, uint32_t threads) const override {
-    const Frame x = FrameOfX(spec), h = FrameOfH(spec);
+    const Frame x = FrameOfX(spec);
+    const Frame h = FrameOfH(spec);
     constexpr double kMost = double{1ULL << 40};
-    const double batch = static_cast<double>(spec.batch),
-                 work = static_cast<double>(WorkFloats(spec, threads));
+    const double batch = static_cast<double>(spec.batch);
+    const double work = static_cast<double>(WorkFloats(spec, threads));
     const double bytes = sizeof(float) * (batch * (x.measure() + 2 * h.measure()) + threads * work);
     if (bytes > kMost) throw Error{FBX_OUT_OF_MEMORY, "its padded states exceed 1 TiB"};
     return ScratchReader::Bytes(FrameFloats(spec, x) * sizeof(float)) +
@@ -90,7 +95,8 @@ class PackedConvLstm final : public ConvLstmEngine {
   void Run(const Node& node, const ConvLstmSpec& spec, std::byte* scratch, uint32_t threads) const override {
     PackOnce(spec, node);
     const ConvLstmBuffers<float> buffers(node, spec);
-    const Frame x = FrameOfX(spec), h = FrameOfH(spec);
+    const Frame x = FrameOfX(spec);
+    const Frame h = FrameOfH(spec);
     const Job job{node,
                   spec,
                   buffers,
@@ -103,7 +109,8 @@ class PackedConvLstm final : public ConvLstmEngine {
                   Form(spec) ? Form(spec)->most : 0};
     Memory memory = MemoryOf(job, scratch);
     if (!spec.sequence || spec.masked) std::fill_n(buffers.output, node.out(0).count(), 0.0F);
-    const int64_t rows = h.rows(), state = spec.positions() * spec.cells;
+    const int64_t rows = h.rows();
+    const int64_t state = spec.positions() * spec.cells;
     for (int64_t b = 0; b < spec.batch; ++b) {
       h.Fill(buffers.initial_h + b * state, memory.before + b * h.floats(), 0, rows);
       memory.before_moderate[b] =
@@ -119,7 +126,7 @@ class PackedConvLstm final : public ConvLstmEngine {
   }
 
  private:
-  // What does not change from step to step.
+  // The part of a run that does not change from step to step.
   struct Job {
     const Node& node;
     const ConvLstmSpec& spec;
@@ -216,10 +223,13 @@ class PackedConvLstm final : public ConvLstmEngine {
                            [&](void* to) { Pack(spec, node, static_cast<float*>(to)); });
     });
   }
-  const float* bias() const { return weights_->data<float>(); }  // then the weights of x, then those of h
+  const float* bias() const {
+    return weights_->data<float>();
+  }  // then the weights of x, then the weights of h
 
   void Pack(const ConvLstmSpec& spec, const Node& node, float* to) const {
-    const Frame x = FrameOfX(spec), h = FrameOfH(spec);
+    const Frame x = FrameOfX(spec);
+    const Frame h = FrameOfH(spec);
     std::fill_n(to, width_ + x.weights() + h.weights(), 0.0F);
     std::copy_n(node.in(kConvBias).data<const float>(), kConvGates * static_cast<size_t>(spec.cells), to);
     x.Pack(node.in(kConvWeights), to + width_);
@@ -234,13 +244,15 @@ class PackedConvLstm final : public ConvLstmEngine {
           run(part, part * count / parts, (part + 1) * count / parts);
       });
     };
-    const int64_t rows = job.x.rows(), x_size = rows * job.x.row_floats();
+    const int64_t rows = job.x.rows();
+    const int64_t x_size = rows * job.x.row_floats();
     std::fill_n(memory.x_moderate, job.spec.batch, uint8_t{1});
     std::fill_n(memory.after_moderate, job.spec.batch, uint8_t{1});
     const size_t copies = job.spec.batch * x_size < math::kAwakeWork ? 1 : job.parts;
     split(job.spec.batch * rows, copies, [&](int64_t, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t b = i / rows, row = i % rows;
+        const int64_t b = i / rows;
+        const int64_t row = i % rows;
         const float* const from = job.buffers.input + job.spec.at(b, step) * x_size;
         job.x.Fill(from, memory.x + b * job.x.floats(), row, row + 1);
         if (!code_.within(from + row * job.x.row_floats(), static_cast<size_t>(job.x.row_floats()), job.most))
@@ -309,10 +321,13 @@ class PackedConvLstm final : public ConvLstmEngine {
 
   void AddBlocks(const WinogradForm& form, const Elements& elements, const float* products,
                  float* sums) const {
-    const size_t blocks = elements.blocks(form), across = elements.blocks_across(form);
-    const auto width = static_cast<size_t>(elements.width), rows = static_cast<size_t>(elements.rows);
+    const size_t blocks = elements.blocks(form);
+    const size_t across = elements.blocks_across(form);
+    const auto width = static_cast<size_t>(elements.width);
+    const auto rows = static_cast<size_t>(elements.rows);
     for (size_t block = 0; block < blocks; ++block) {
-      const size_t row = block / across * form.outputs[0], column = block % across * form.outputs[1];
+      const size_t row = block / across * form.outputs[0];
+      const size_t column = block % across * form.outputs[1];
       code_.winograd_out[&form - kWinogradForms]({products + block * width_, blocks * width_, width_,
                                                   sums + (row * width + column) * width_, width * width_,
                                                   rows - row, width - column});
@@ -324,10 +339,13 @@ class PackedConvLstm final : public ConvLstmEngine {
                  int64_t count, bool kept, const float* sums) const {
     const ConvLstmSpec& spec = job.spec;
     const Space& size = spec.of_x.out;
-    const int64_t u = spec.cells, state = spec.positions() * u, floats = count * u;
+    const int64_t u = spec.cells;
+    const int64_t state = spec.positions() * u;
+    const int64_t floats = count * u;
     const int64_t index = ((first[0] * size[1] + first[1]) * size[2] + first[2]) * u;
     const int64_t in_frame = row * job.h.floats() + job.h.At(first);
-    float *const h = memory.after + in_frame, *const c = job.buffers.c + row * state + index;
+    float* const h = memory.after + in_frame;
+    float* const c = job.buffers.c + row * state + index;
     float* const output =
         job.buffers.output + (spec.sequence ? row * spec.steps + step : row) * state + index;
     if (!kept) {

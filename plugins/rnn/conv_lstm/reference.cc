@@ -53,10 +53,13 @@ class ReferenceConvLstm final : public ConvLstmEngine {
 
   void Step(const Node& node, const ConvLstmSpec& spec, const ConvLstmBuffers<T>& buffers,
             const ElementMask& mask, int64_t row, int64_t step, T* sums) const {
-    const int64_t u = spec.cells, state = spec.positions() * u, in = spec.at(row, step);
+    const int64_t u = spec.cells;
+    const int64_t state = spec.positions() * u;
+    const int64_t in = spec.at(row, step);
     const int64_t x_size = spec.of_x.in[0] * spec.of_x.in[1] * spec.of_x.in[2] * spec.of_x.channels;
-    T *const before = sums + kConvGates * u, *const h = buffers.h + row * state,
-             *const c = buffers.c + row * state;
+    T* const before = sums + kConvGates * u;
+    T* const h = buffers.h + row * state;
+    T* const c = buffers.c + row * state;
     std::copy_n(h, state, before);
     T* const output = buffers.output + (spec.sequence ? row * spec.steps + step : row) * state;
     ForSpace(spec.of_x.out, [&](int64_t index, const Space& position) {

@@ -8,7 +8,8 @@ namespace fusebox::rnn {
 namespace {
 
 // Sizes, products of which fit into 64 bits.
-constexpr int64_t kMostTaps = int64_t{1} << 16, kLargestStep = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMostTaps = int64_t{1} << 16;
+constexpr int64_t kLargestStep = std::numeric_limits<int32_t>::max();
 
 // A list of one number per spatial dimension; ones if it is absent.
 Space StepsOption(const Node& node, std::string_view key, size_t space) {
@@ -42,7 +43,8 @@ void SetOutput(Convolution& c, bool same) {
       c.out[d] = -1;
       continue;
     }
-    const int64_t reach = c.reach(d), stride = c.strides[d];
+    const int64_t reach = c.reach(d);
+    const int64_t stride = c.strides[d];
     c.out[d] =
         same ? (c.in[d] + stride - 1) / stride : std::max<int64_t>(c.in[d] - reach + stride, 0) / stride;
     if (same) c.before[d] = std::max<int64_t>((c.out[d] - 1) * stride + reach - c.in[d], 0) / 2;
@@ -143,7 +145,8 @@ void ConvLstmSpec::ReadMask(const Node& node) {
   masked = node.has_in(kConvMask);
   if (!masked) return;
   RequireType(node, kConvMask, FBX_BOOL);
-  const int rank = node.in(kConvMask).rank(), all = static_cast<int>(space) + 2;
+  const int rank = node.in(kConvMask).rank();
+  const int all = static_cast<int>(space) + 2;
   if (rank != 2 && rank != all)
     RejectOperand("RANK", "has rank " + std::to_string(rank) + ", expected 2 or " + std::to_string(all),
                   kConvMask);

@@ -9,15 +9,15 @@
 //   results   0 the outputs of all steps [B,T,P..,u], or with sequence false of the last step [B,1,P..,u]; 1 final h;
 //             2 final c
 //   options   strides, dilations (a list of one number per spatial dimension; empty: ones) and padding ("SAME" or
-//             "VALID") of the input's convolution; that of h keeps its size. sequence (true); go_backwards (false): the
+//             "VALID") of the input's convolution; the convolution of h keeps its size. sequence (true); go_backwards (false): the
 //             input is read from its last step to its first; activation ("tanh") and recurrent_activation ("sigmoid"):
 //             linear, relu, relu6, tanh, sigmoid, hard_sigmoid, hard_sigmoid_of_keras_3; zero_output_for_mask (false)
 //
 // Per step, with x the input, * a convolution, W, R and b the weights and biases:
 //   i, f, o = gate(W * x + R * h + b)    g = act(W * x + R * h + b)
 //   c' = f c + i g                       h' = o act(c')
-// A step (or element) whose mask is false keeps h and c; its output is that of the step before, zero before
-// the first step and with zero_output_for_mask.
+// A step (or element) whose mask is false keeps h and c; its output is the output of the step before, zero
+// before the first step and with zero_output_for_mask.
 #pragma once
 
 #include <array>
@@ -49,7 +49,12 @@ using Space = std::array<int64_t, 3>;
 // A convolution from `in` to `out` elements; `before` are padded at the start of each dimension. Unknown
 // sizes are -1.
 struct Convolution {
-  Space in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, strides{1, 1, 1}, dilations{1, 1, 1}, before{};
+  Space in{1, 1, 1};
+  Space out{1, 1, 1};
+  Space kernel{1, 1, 1};
+  Space strides{1, 1, 1};
+  Space dilations{1, 1, 1};
+  Space before{};
   int64_t channels = -1;
 
   int64_t reach(size_t d) const { return (kernel[d] - 1) * dilations[d] + 1; }
@@ -69,13 +74,20 @@ struct ConvLstmSpec {
   size_t element_size() const { return dtype == FBX_F64 ? sizeof(double) : sizeof(float); }
 
   size_t space = 0;  // spatial dimensions
-  int64_t batch = -1, steps = -1, cells = -1;
+  int64_t batch = -1;
+  int64_t steps = -1;
+  int64_t cells = -1;
   Convolution of_x, of_h;
-  bool sequence = true, go_backwards = false, masked = false, zero_output = false;
+  bool sequence = true;
+  bool go_backwards = false;
+  bool masked = false;
+  bool zero_output = false;
   bool element_mask = false;  // one number per element, otherwise one per step
-  Activation activation = Activation::kTanh, gate_activation = Activation::kSigmoid;
+  Activation activation = Activation::kTanh;
+  Activation gate_activation = Activation::kSigmoid;
   fbx_dtype dtype = FBX_F32;
-  bool i8_weights = false, constant_weights = false;  // operands 3 to 5
+  bool i8_weights = false;  // operands 3 to 5
+  bool constant_weights = false;
 
  private:
   void ReadWeights(const Node& node);

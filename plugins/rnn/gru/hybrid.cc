@@ -76,7 +76,8 @@ class HybridGru final : public GruEngine {
                size_t end, bool split) const {
     const size_t rows = end - begin;
     ScratchReader reader(scratch);
-    HybridRows inputs(reader, s.chunk_steps * rows, s.inputs), states(reader, rows, s.cells);
+    HybridRows inputs(reader, s.chunk_steps * rows, s.inputs);
+    HybridRows states(reader, rows, s.cells);
     float* const x = reader.Take<float>(((s.chunk_steps + 1) * width() + padded_) * rows + kMaxLanes);
     float* const h = x + s.chunk_steps * rows * width();
     const auto project = [&](const InputRows& in) {

@@ -52,7 +52,7 @@ class PackedGru final : public GruEngine {
   size_t RowFloats(size_t chunk_steps) const { return padded_ * (kGruGates * (chunk_steps + 1) + 1); }
 
   math::F32Layout LayoutOf(size_t n, size_t k) const { return {code_.lanes, n, k}; }
-  // Of the outputs of some gates, each rounded up to whole panels.
+  // Returns the layout of the outputs of some gates, each rounded up to whole panels.
   math::F32Layout GatesLayout(size_t gates, size_t k) const { return LayoutOf(gates * padded_, k); }
 
   PackedWeights::Recipe RecipeOf(const Node& node) const {
@@ -89,7 +89,8 @@ class PackedGru final : public GruEngine {
     const size_t joined = reset_after_ ? 3 : 2;
     for (size_t gate = 0; gate < kGruGates; ++gate) {
       for (size_t cell = 0; cell < cells_; ++cell) {
-        const size_t row = gate * cells_ + cell, output = gate * padded_ + cell;
+        const size_t row = gate * cells_ + cell;
+        const size_t output = gate * padded_ + cell;
         math::PackF32Row(GatesLayout(kGruGates, inputs_), output, w + row * inputs_, to);
         if (gate < joined) {
           math::PackF32Row(GatesLayout(joined, cells_), output, r + row * cells_, recurrent);
@@ -108,7 +109,8 @@ class PackedGru final : public GruEngine {
 
   void RunRows(const GruSpec& spec, const Sequence& s, float* scratch, size_t begin, size_t end,
                bool split) const {
-    const size_t rows = end - begin, width = kGruGates * padded_;
+    const size_t rows = end - begin;
+    const size_t width = kGruGates * padded_;
     float* const x = scratch;
     float* const h = x + rows * s.chunk_steps * width;
     const auto project = [&](const InputRows& in) {

@@ -17,7 +17,9 @@ void Product(const T* matrix, const T* bias, const T* x, int64_t rows, int64_t c
 template <class T>
 void Step(const GruSpec& spec, const GruBuffers<T>& buffers, const T* x, T* h, T* scratch) {
   const int64_t u = spec.cells;
-  T *const in = scratch, *const state = scratch + 3 * u, *const reset = scratch + 6 * u;
+  T* const in = scratch;
+  T* const state = scratch + 3 * u;
+  T* const reset = scratch + 6 * u;
   const T* const recurrent = buffers.operands[kGruRecurrent];
   const T* const bias = buffers.operands[kGruRecurrentBias];
   Product(buffers.operands[kGruWeights], buffers.operands[kGruBias], x, 3 * u, spec.inputs, in);

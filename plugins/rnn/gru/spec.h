@@ -42,7 +42,8 @@ struct GruSpec : SequenceSpec {
   explicit GruSpec(const Node& node);
 
   bool reset_after = true;
-  Activation activation = Activation::kTanh, gate_activation = Activation::kSigmoid;
+  Activation activation = Activation::kTanh;
+  Activation gate_activation = Activation::kSigmoid;
   bool hybrid = false;            // i8 weights
   bool constant_weights = false;  // operands 2 to 5
 };

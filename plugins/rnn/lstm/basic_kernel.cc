@@ -40,14 +40,17 @@ struct Sizes {
     for (const uint32_t i : {kX, kH, kC}) FitSize(node, i, 0, &batch);
     FitSize(node, kX, 1, &inputs);
     for (const uint32_t i : {kH, kC}) FitSize(node, i, 1, &units);
-    int64_t rows = units < 0 ? -1 : 4 * units, columns = width();
+    int64_t rows = units < 0 ? -1 : 4 * units;
+    int64_t columns = width();
     FitSize(node, kBias, 0, &rows);
     FitSize(node, kWeights, 0, &rows);
     FitSize(node, kWeights, 1, &columns);
   }
   int64_t width() const { return inputs < 0 || units < 0 ? -1 : inputs + units; }
 
-  int64_t batch = -1, inputs = -1, units = -1;
+  int64_t batch = -1;
+  int64_t inputs = -1;
+  int64_t units = -1;
 };
 
 template <class T>

@@ -24,7 +24,8 @@ T Clip(T x, double bound) {
 // Scales to mean 0 and variance 1.
 template <class T>
 void Normalize(T* values, int64_t n) {
-  T mean = 0, variance = 0;
+  T mean = 0;
+  T variance = 0;
   for (int64_t i = 0; i < n; ++i) mean += values[i];
   mean /= static_cast<T>(n);
   for (int64_t i = 0; i < n; ++i) variance += (values[i] - mean) * (values[i] - mean);

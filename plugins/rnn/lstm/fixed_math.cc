@@ -15,7 +15,8 @@ int32_t Product32(int32_t a, int32_t b) { return Narrow32((int64_t{a} * b + (int
 }  // namespace
 
 FixedPoint InverseRoot(int32_t x) {
-  constexpr int32_t kHalfThree = 3 << 27, kHalfRootOfTwo = 1518500250;  // of 28 and 31 bits
+  constexpr int32_t kHalfThree = 3 << 27;  // of 28 and 31 bits
+  constexpr int32_t kHalfRootOfTwo = 1518500250;
   FixedPoint result;
   result.value = std::numeric_limits<int32_t>::max();
   if (x <= 1) return result;
@@ -44,7 +45,8 @@ FixedNorm::FixedNorm(float scale)
 void FixedNorm::Apply(const ByteCode& code, const int16_t* coefficients, const int32_t* bias, int16_t* values,
                       size_t count) const {
   if (count == 0) return;
-  int64_t sum = 0, squares = 0;
+  int64_t sum = 0;
+  int64_t squares = 0;
   code.sum_words(values, count, &sum, &squares);
   // The mean has 10 fractional bits, the variance 20 before the division.
   const auto cells = static_cast<int64_t>(count);

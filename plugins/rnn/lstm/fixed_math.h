@@ -21,7 +21,7 @@ FixedPoint InverseRoot(int32_t x);
 class FixedNorm {
  public:
   FixedNorm() = default;
-  // `scale` is that of the coefficients; the bias has a 1024th of it.
+  // `scale` is the scale of the coefficients; the bias has a 1024th of it.
   explicit FixedNorm(float scale);
   // In place. One coefficient and bias per value.
   void Apply(const ByteCode& code, const int16_t* coefficients, const int32_t* bias, int16_t* values,

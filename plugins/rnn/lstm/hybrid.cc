@@ -65,7 +65,9 @@ class HybridLstm final : public RowEngine<LstmSpec, LstmBuffers<float>> {
                std::byte* scratch) const override {
     ScratchReader reader(scratch);
     const auto take = [&](int64_t columns) { return HybridRows(reader, 1, static_cast<size_t>(columns)); };
-    HybridRows x = take(spec.inputs), h = take(spec.outputs), hidden = take(spec.cells);
+    HybridRows x = take(spec.inputs);
+    HybridRows h = take(spec.outputs);
+    HybridRows hidden = take(spec.cells);
     Products products{*this, spec, x, h, hidden};
     const float* operands[24];
     std::copy_n(buffers.operands, 24, operands);

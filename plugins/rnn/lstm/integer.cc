@@ -17,7 +17,7 @@ constexpr int32_t kGateBits = 12;
 constexpr float kGateScale = 1.0F / 4096;
 
 // Intermediate tensors: 0 to 3 have the scales of the gates before layer normalization (in the order of their
-// operands), 4 that of the output before projection.
+// operands), 4 the scale of the output before projection.
 constexpr uint32_t kHidden = 4;
 
 float IntermediateScale(const Node& node, uint32_t i) {
@@ -26,7 +26,7 @@ float IntermediateScale(const Node& node, uint32_t i) {
   return ScaleOf(node.intermediate(i), subject, false);
 }
 
-// Of the sums of a gate before its activation or normalization.
+// Returns the scale of the sums of a gate before its activation or normalization.
 float GateScale(const LstmSpec& spec, const Node& node, Gate k) {
   return spec.layer_norm ? IntermediateScale(node, k) : kGateScale;
 }
@@ -51,9 +51,10 @@ int32_t CellBits(const Node& node) {
 }
 
 void CheckStates(const Node& node) {
-  const Tensor output = node.out(0), state = node.in(kOutputState);
-  const float output_scale = ScaleOf(output, "result 0", false),
-              state_scale = ScaleOf(node, kOutputState, false);
+  const Tensor output = node.out(0);
+  const Tensor state = node.in(kOutputState);
+  const float output_scale = ScaleOf(output, "result 0", false);
+  const float state_scale = ScaleOf(node, kOutputState, false);
   if (output_scale != state_scale || output.quant()->zero_points[0] != state.quant()->zero_points[0])
     RejectOperand("QUANT", "has a different scale than the output", kOutputState);
   CellBits(node);
@@ -127,7 +128,9 @@ class IntegerLstm final : public LstmEngine {
   FixedPoint hidden_by_;
   int32_t hidden_zero_ = 0;
   IntegerMatrix input_, recurrent_, projection_;
-  int32_t output_zero_, least_ = -128, most_ = 127;  // of the projection
+  int32_t output_zero_;  // of the projection
+  int32_t least_ = -128;
+  int32_t most_ = 127;
   FixedPoint peephole_by_[kGates];
   FixedNorm norm_[kGates];
 };
@@ -174,16 +177,18 @@ void IntegerLstm::Run(const Node& node, const LstmSpec& spec, std::byte* scratch
                });
 }
 
-// The vectors of a row at all steps are equally far apart, and so are those of a step in all rows: products
-// run over the longer of the two.
+// The vectors of a row at all steps are equally far apart, and so are the vectors of a step in all rows:
+// products run over the longer of the two.
 void IntegerLstm::Project(const Sequence& s, bool split, const math::StridedRows<int8_t>& in,
                           int16_t* z) const {
   const bool over_steps = in.steps >= in.rows;
-  const size_t products = over_steps ? in.rows : in.steps, count = over_steps ? in.steps : in.rows;
-  const size_t stride = over_steps ? in.step_stride : in.row_stride, out_stride = over_steps ? in.rows : 1;
+  const size_t products = over_steps ? in.rows : in.steps;
+  const size_t count = over_steps ? in.steps : in.rows;
+  const size_t stride = over_steps ? in.step_stride : in.row_stride;
+  const size_t out_stride = over_steps ? in.rows : 1;
   for (size_t i = 0; i < products; ++i) {
-    const size_t first = i * (over_steps ? in.row_stride : in.step_stride),
-                 out = i * (over_steps ? 1 : in.rows);
+    const size_t first = i * (over_steps ? in.row_stride : in.step_stride);
+    const size_t out = i * (over_steps ? 1 : in.rows);
     const WordTask task = input_.TaskOf(in.x + first, count, stride, z + out * sums(), out_stride * sums());
     SplitGroups(s, split, task.product,
                 [&](size_t begin, size_t end) { code_.multiply_words(task, begin, end); });

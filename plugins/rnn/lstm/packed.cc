@@ -71,9 +71,11 @@ class PackedLstm final : public LstmEngine {
   }
 
   void PackMatrices(const Node& node, uint32_t first, size_t columns, float* to) const {
-    const size_t lanes = code_.lanes, width = kGates * lanes;
+    const size_t lanes = code_.lanes;
+    const size_t width = kGates * lanes;
     for (size_t block = 0; block < blocks_; ++block) {
-      const size_t second = block % 2, cells = std::min(lanes, cells_ - block * lanes);
+      const size_t second = block % 2;
+      const size_t cells = std::min(lanes, cells_ - block * lanes);
       const size_t column_stride = second == 0 && block + 1 == blocks_ ? width : 2 * width;
       float* const at = to + (block - second) * columns * width + second * width;
       for (uint32_t gate = 0; gate < kGates; ++gate) {

@@ -55,9 +55,11 @@ class PackedHybridLstm final : public LstmEngine {
 
   void RunRows(const LstmSpec& spec, const Sequence& s, float* c, std::byte* scratch, size_t begin,
                size_t end, bool split) const {
-    const size_t rows = end - begin, sums = bias_.size();
+    const size_t rows = end - begin;
+    const size_t sums = bias_.size();
     ScratchReader reader(scratch);
-    HybridRows x(reader, s.chunk_steps * rows, s.inputs), h(reader, rows, s.cells);
+    HybridRows x(reader, s.chunk_steps * rows, s.inputs);
+    HybridRows h(reader, rows, s.cells);
     auto* const z = reader.Take<float>(s.chunk_steps * rows * sums);
     const auto project = [&](const InputRows& in) {
       x.Quantize(in, asymmetric_);

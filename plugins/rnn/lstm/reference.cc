@@ -24,7 +24,8 @@ template <class T>
 struct PlainProducts {
   const LstmSpec& spec;
   const T* const* operands;
-  const T *x = nullptr, *h = nullptr;
+  const T* x = nullptr;
+  const T* h = nullptr;
 
   void Load(const T* input, const T* state) {
     x = input;

@@ -12,7 +12,8 @@ double ParseClip(const Node& node, const char* key) {
   return clip;
 }
 
-// `count` operands from `first` on: those of the gates that the cell has must be present, the others absent.
+// `count` operands from `first` on: the operands of the gates that the cell has must be present, the others
+// absent.
 void RequireGates(const Node& node, uint32_t first, uint32_t count, const LstmSpec& spec) {
   for (uint32_t k = 0; k < count; ++k) {
     if (node.has_in(first + k) == spec.HasGate(k)) continue;
@@ -56,7 +57,8 @@ void CheckTypes(const Node& node, Arithmetic arithmetic) {
   const std::string beside = hybrid ? "i8 weights" : std::string(dtype_name(input)) + " input";
   for (uint32_t i = 0; i < node.in_count(); ++i) {
     if (!node.has_in(i)) continue;
-    const fbx_dtype is = node.in(i).dtype(), expected = ExpectedType(arithmetic, i, input);
+    const fbx_dtype is = node.in(i).dtype();
+    const fbx_dtype expected = ExpectedType(arithmetic, i, input);
     const bool quantized_peephole = hybrid && i >= kPeephole && i < kGateBias && is == FBX_I8;
     if (is == expected || quantized_peephole) continue;
     RejectOperand(

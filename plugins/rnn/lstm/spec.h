@@ -50,9 +50,15 @@ struct LstmSpec : SequenceSpec {
 
   int64_t outputs = -1;
   bool states_are_values = false;  // the op is fusebox.lstm
-  bool cifg = false, peephole = false, projection = false, layer_norm = false, diagonal = false;
-  Activation activation = Activation::kTanh, gate_activation = Activation::kSigmoid;
-  double cell_clip = 0, projection_clip = 0;  // 0: none
+  bool cifg = false;
+  bool peephole = false;
+  bool projection = false;
+  bool layer_norm = false;
+  bool diagonal = false;
+  Activation activation = Activation::kTanh;
+  Activation gate_activation = Activation::kSigmoid;
+  double cell_clip = 0;  // 0: none
+  double projection_clip = 0;
   Arithmetic arithmetic = Arithmetic::kFloat;
 
   bool constant_weights = false;  // operands 1-8, 12-15 as far as present

@@ -41,7 +41,8 @@ class HybridRnn final : public RnnEngine {
                size_t end, bool split) const {
     const size_t rows = end - begin;
     ScratchReader reader(scratch);
-    HybridRows x(reader, s.chunk_steps * rows, s.inputs), h(reader, rows, s.cells);
+    HybridRows x(reader, s.chunk_steps * rows, s.inputs);
+    HybridRows h(reader, rows, s.cells);
     auto* const sums = reader.Take<float>(s.chunk_steps * rows * s.cells);
     const auto project = [&](const InputRows& in) {
       x.Quantize(in, asymmetric_);

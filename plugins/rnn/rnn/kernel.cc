@@ -19,7 +19,8 @@ struct RnnBuffers {
   }
 
   const T *x, *bias;
-  const T *weights = nullptr, *recurrent = nullptr;  // null: i8
+  const T* weights = nullptr;  // null: i8
+  const T* recurrent = nullptr;
   T *output, *state;
 };
 
@@ -31,7 +32,8 @@ class ReferenceRnn final : public RowEngine<RnnSpec, RnnBuffers<T>> {
   void RunRows(const RnnSpec& spec, const RnnBuffers<T>& buffers, int64_t begin, int64_t end,
                std::byte* scratch) const override {
     T* const next = reinterpret_cast<T*>(scratch);
-    const int64_t n = spec.inputs, u = spec.cells;
+    const int64_t n = spec.inputs;
+    const int64_t u = spec.cells;
     for (int64_t row = begin; row < end; ++row) {
       RunRow(spec, row, buffers.x, buffers.state + row * u, u, buffers.output, [&](const T* x, T* h) {
         for (int64_t i = 0; i < u; ++i) {

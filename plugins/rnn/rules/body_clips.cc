@@ -16,7 +16,8 @@ constexpr const char* kCode = "CLIP";
 struct Bound {
   bool upper = false;
   double at = 0;
-  fbx_value value = FBX_NO_VALUE, clipped = FBX_NO_VALUE;
+  fbx_value value = FBX_NO_VALUE;
+  fbx_value clipped = FBX_NO_VALUE;
 };
 
 // The node that produces a value.
@@ -44,7 +45,8 @@ class Body {
   BodyClips Clips() const {
     BodyClips clips;
     std::set<fbx_value> paired;
-    const fbx_value output = Result(0), cell = Cell();
+    const fbx_value output = Result(0);
+    const fbx_value cell = Cell();
     for (const auto& [clipped, outer] : bounds_) {
       const auto inner = bounds_.find(outer.value);
       if (inner == bounds_.end() || inner->second.upper == outer.upper) continue;

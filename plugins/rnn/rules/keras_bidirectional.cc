@@ -9,7 +9,9 @@
 namespace fusebox::rnn {
 namespace {
 
-constexpr uint32_t kOperands = 11, kResults = 8, kMerged = 8;
+constexpr uint32_t kOperands = 11;
+constexpr uint32_t kResults = 8;
+constexpr uint32_t kMerged = 8;
 
 KerasLayer Forward(const Site& site) { return {site, 2, 4, {"forward ", 0, 0}}; }
 KerasLayer Backward(const Site& site) { return {site, 2, 4, {"backward ", 5, 4}}; }
@@ -46,7 +48,8 @@ void KerasBidirectionalRule::match(const Site& site) {
         "attr recurrent_activation");
   }
   // TFLite 2.9 requires backward weights of the size of the forward cell.
-  const int64_t forward = Forward(site).units(), backward = Backward(site).units();
+  const int64_t forward = Forward(site).units();
+  const int64_t backward = Backward(site).units();
   site.require(forward == backward, "SHAPE",
                "has " + std::to_string(backward) + " units, but the forward layer has " +
                    std::to_string(forward) + "; the op requires equal sizes",
@@ -54,7 +57,8 @@ void KerasBidirectionalRule::match(const Site& site) {
 }
 
 void KerasBidirectionalRule::rewrite(const Site& site, Build& build) {
-  const KerasLayer forward = Forward(site), backward = Backward(site);
+  const KerasLayer forward = Forward(site);
+  const KerasLayer backward = Backward(site);
   std::vector<Value> operands(48, no_value);
   operands[0] = build.in(KerasLayer::kInputs);
   forward.SetLstmWeights(build, operands.data() + 1);

@@ -53,9 +53,11 @@ Value RowsFirst(Build& build, Value kernel, int rank) {
 
 // The last of the steps [batch, steps, ..].
 Value LastOf(Build& build, Value steps, int rank) {
-  const int32_t time = 1 << 1, others = ((1 << rank) - 1) & ~time;
+  const int32_t time = 1 << 1;
+  const int32_t others = ((1 << rank) - 1) & ~time;
   const int64_t dims[] = {rank};
-  std::vector<int32_t> begin(static_cast<size_t>(rank), 0), ones(begin.size(), 1);
+  std::vector<int32_t> begin(static_cast<size_t>(rank), 0);
+  std::vector<int32_t> ones(begin.size(), 1);
   const Value end = build.constant<int32_t>(begin, dims);
   begin[1] = -1;
   return build
@@ -95,7 +97,8 @@ void KerasConvLstmRule::match(const Site& site) {
 
 void KerasConvLstmRule::rewrite(const Site& site, Build& build) {
   const int rank = site.in(kKernel).rank();
-  const bool sequence = site.attrs().b("sequence", true), masked = site.in_count() > kMask;
+  const bool sequence = site.attrs().b("sequence", true);
+  const bool masked = site.in_count() > kMask;
   std::vector<Value> operands = {build.in(kInputs),
                                  build.in(kH),
                                  build.in(kC),

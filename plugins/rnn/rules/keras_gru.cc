@@ -51,7 +51,8 @@ void KerasGruRule::rewrite(const Site& site, Build& build) {
   const MaskedSteps steps(site, layer, build);
   const Value weights = build.transpose(build.in(layer.kernel()), {1, 0});
   const Value recurrent = build.transpose(build.in(layer.recurrent()), {1, 0});
-  Value bias = build.in(layer.bias()), recurrent_bias = no_value;
+  Value bias = build.in(layer.bias());
+  Value recurrent_bias = no_value;
   if (after) {
     const std::vector<Value> rows = build.split(bias, 0, 2);
     bias = build.reshape(rows[0], {-1});

@@ -18,7 +18,8 @@ bool Differ(int64_t a, int64_t b) { return a >= 0 && b >= 0 && a != b; }
 
 Value StepOf(Build& build, Value sequence, int time_axis, bool last, bool keep_axis) {
   const int32_t others = time_axis == 0 ? 6 : 5;
-  const int32_t time = 1 << time_axis, step = last ? -1 : 0;
+  const int32_t time = 1 << time_axis;
+  const int32_t step = last ? -1 : 0;
   const Value begin = time_axis == 0 ? build.i32({step, 0, 0}) : build.i32({0, step, 0});
   const int32_t after = last ? 0 : 1;
   const Value end = time_axis == 0 ? build.i32({after, 0, 0}) : build.i32({0, after, 0});
@@ -43,7 +44,8 @@ std::string KerasLayer::subject(uint32_t operand) const {
 }
 
 void KerasLayer::CheckArity() const {
-  const uint32_t ins = states_ + 4, outs = states_ + 2;
+  const uint32_t ins = states_ + 4;
+  const uint32_t outs = states_ + 2;
   site_.require(site_.in_count() == ins || site_.in_count() == ins + 1, "ARITY",
                 "has " + std::to_string(site_.in_count()) + " operands, expected " + std::to_string(ins) +
                     ", or one more with a mask");
@@ -77,7 +79,8 @@ void KerasLayer::CheckOperands() const {
 }
 
 void KerasLayer::CheckKernels() const {
-  const Tensor w = site_.in(kernel()), r = site_.in(recurrent());
+  const Tensor w = site_.in(kernel());
+  const Tensor r = site_.in(recurrent());
   const int64_t features = site_.in(kInputs).dim(2);
   const std::string columns =
       ", but " + std::to_string(units()) + " units need " + std::to_string(gates_ * units()) + " columns";
@@ -137,7 +140,8 @@ void KerasLayer::CheckSequence() const {
 
 void KerasLayer::CheckMask() const {
   if (!masked()) return;
-  const Tensor m = site_.in(mask()), x = site_.in(kInputs);
+  const Tensor m = site_.in(mask());
+  const Tensor x = site_.in(kInputs);
   site_.require(m.present() && m.dtype() == FBX_BOOL, "DTYPE",
                 std::string("is ") + (m.present() ? dtype_name(m.dtype()) : "absent") +
                     ", only a boolean mask is supported",

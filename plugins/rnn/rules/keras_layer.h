@@ -30,7 +30,8 @@ Value StepOf(Build& build, Value sequence, int time_axis, bool last, bool keep_a
 // numbers of a single layer (the inputs are shared).
 struct LayerPosition {
   const char* name = "";  // "backward "
-  uint32_t operands = 0, results = 0;
+  uint32_t operands = 0;
+  uint32_t results = 0;
   bool diagonal = false;  // recurrent_kernel is [1,G*u]: each unit reads its own state only
 };
 
@@ -74,7 +75,7 @@ class KerasLayer {
   void CheckMask() const;  // of a single layer
   // All from CheckOperands to CheckSequence, for a constant bias [gates * units].
   void CheckLayer() const;
-  void CheckActivations() const;  // those of fusebox.lstm and fusebox.gru (common/activation.h)
+  void CheckActivations() const;  // as fusebox.lstm and fusebox.gru have (common/activation.h)
 
   // The activation as a value of fused_activation_function. Throws Reject if there is none.
   std::string_view builtin_activation() const;

@@ -85,7 +85,8 @@ void LingvoCell::ParseName(const Site& site) {
 }
 
 void LingvoCell::CheckArity(const Site& site) {
-  const uint32_t count = site.in_count(), shortest = layer_norm ? 5 : 4;
+  const uint32_t count = site.in_count();
+  const uint32_t shortest = layer_norm ? 5 : 4;
   site.require(count >= shortest && count <= 7 && (!layer_norm || count != 6), "ARITY",
                "has " + std::to_string(count) + " operands, expected " +
                    (layer_norm ? "5, or 7 with states" : "4 or 5, or two more with states"));

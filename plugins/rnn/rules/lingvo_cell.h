@@ -23,14 +23,24 @@ struct LingvoCell {
   // Throws Reject for cells that the op cannot express.
   explicit LingvoCell(const Site& site);
 
-  static constexpr uint32_t kInput = 0, kWeight = 1, kBias = 2, kProjection = 3, kScale = 4;
+  static constexpr uint32_t kInput = 0;
+  static constexpr uint32_t kWeight = 1;
+  static constexpr uint32_t kBias = 2;
+  static constexpr uint32_t kProjection = 3;
+  static constexpr uint32_t kScale = 4;
 
-  bool layer_norm = false, coupled = false, projection = false;
-  bool states = false;      // the longer form
-  uint32_t m0 = 0, c0 = 0;  // operands, if states
-  int32_t gates = 4;        // G
-  int32_t inputs = 0, cells = 0, outputs = 0;
-  double cell_clip = 0, projection_clip = 0;
+  bool layer_norm = false;
+  bool coupled = false;
+  bool projection = false;
+  bool states = false;  // the longer form
+  uint32_t m0 = 0;      // operands, if states
+  uint32_t c0 = 0;
+  int32_t gates = 4;  // G
+  int32_t inputs = 0;
+  int32_t cells = 0;
+  int32_t outputs = 0;
+  double cell_clip = 0;
+  double projection_clip = 0;
 
  private:
   void ParseName(const Site& site);

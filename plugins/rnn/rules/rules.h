@@ -17,8 +17,10 @@ using namespace sdk;
 // With the plugin option "lstm": "builtin" the rule declines those, and the layer's loop of builtin ops,
 // which every TFLite runtime supports, remains.
 struct KerasLstmRule {
-  static constexpr std::string_view id = "fusebox.keras_lstm", implements = "lstm_*";
-  static constexpr double atol = 1e-5, rtol = 1e-5;
+  static constexpr std::string_view id = "fusebox.keras_lstm";
+  static constexpr std::string_view implements = "lstm_*";
+  static constexpr double atol = 1e-5;
+  static constexpr double rtol = 1e-5;
 
   static void match(const Site& site);
   static void rewrite(const Site& site, Build& build);
@@ -31,9 +33,11 @@ struct KerasLstmRule {
 // default depends on the rank of the bias. With the plugin option "gru": "builtin" the rule declines, and the
 // layer's loop of builtin ops remains.
 struct KerasGruRule {
-  static constexpr std::string_view id = "fusebox.keras_gru", implements = "gru_*";
+  static constexpr std::string_view id = "fusebox.keras_gru";
+  static constexpr std::string_view implements = "gru_*";
   // A large state is scaled by a gate with a large argument, whose rounding shows in the gate's last digits.
-  static constexpr double atol = 1e-5, rtol = 1e-4;
+  static constexpr double atol = 1e-5;
+  static constexpr double rtol = 1e-4;
 
   static void match(const Site& site);
   static void rewrite(const Site& site, Build& build);
@@ -42,8 +46,10 @@ struct KerasGruRule {
 // A Keras SimpleRNN layer (one state, kernel [n,u], recurrent_kernel [u,u], bias [u]) becomes one
 // UNIDIRECTIONAL_SEQUENCE_RNN. Activations: tanh, relu, relu6, linear.
 struct KerasSimpleRnnRule {
-  static constexpr std::string_view id = "fusebox.keras_simple_rnn", implements = "keras.simple_rnn";
-  static constexpr double atol = 1e-5, rtol = 1e-5;
+  static constexpr std::string_view id = "fusebox.keras_simple_rnn";
+  static constexpr std::string_view implements = "keras.simple_rnn";
+  static constexpr double atol = 1e-5;
+  static constexpr double rtol = 1e-5;
 
   static void match(const Site& site);
   static void rewrite(const Site& site, Build& build);
@@ -54,13 +60,15 @@ struct KerasSimpleRnnRule {
 //   operands  inputs [B,T,S..,n], the initial states h and c [B,P..,u], kernel [K..,n,4u], recurrent_kernel [K..,u,4u], bias
 //             [4u], gates in the order i, f, c, o; optionally a mask, bool [B,T] or [B,T,P..]
 //   results   last_output [B,P..,u], sequence [B,T,P..,u] (or [B,1,P..,u]: the last step only), the final states
-//   attrs     those of fusebox.conv_lstm (conv_lstm/spec.h)
+//   attrs     as of fusebox.conv_lstm (conv_lstm/spec.h)
 //
 // With the plugin option "conv_lstm": "builtin" the rule declines, and the layer's loop of builtin ops
 // remains.
 struct KerasConvLstmRule {
-  static constexpr std::string_view id = "fusebox.keras_conv_lstm", implements = "keras.conv_lstm";
-  static constexpr double atol = 1e-5, rtol = 1e-5;
+  static constexpr std::string_view id = "fusebox.keras_conv_lstm";
+  static constexpr std::string_view implements = "keras.conv_lstm";
+  static constexpr double atol = 1e-5;
+  static constexpr double rtol = 1e-5;
 
   static void match(const Site& site);
   static void rewrite(const Site& site, Build& build);
@@ -74,8 +82,10 @@ struct KerasConvLstmRule {
 //             the layer computed last, [B,1,u]), h, c; with the attribute merge then both sequences concatenated
 //   attrs     time_major, activation, recurrent_activation of both; merge (false)
 struct KerasBidirectionalRule {
-  static constexpr std::string_view id = "fusebox.keras_bidirectional", implements = "keras.bidirectional";
-  static constexpr double atol = 1e-5, rtol = 1e-5;
+  static constexpr std::string_view id = "fusebox.keras_bidirectional";
+  static constexpr std::string_view implements = "keras.bidirectional";
+  static constexpr double atol = 1e-5;
+  static constexpr double rtol = 1e-5;
 
   static void match(const Site& site);
   static void rewrite(const Site& site, Build& build);
@@ -83,8 +93,10 @@ struct KerasBidirectionalRule {
 
 // An LSTM cell of Lingvo (lingvo_cell.h) becomes one LSTM op.
 struct LingvoLstmRule {
-  static constexpr std::string_view id = "fusebox.lingvo_lstm", implements = "LSTMCellSimple*";
-  static constexpr double atol = 1e-5, rtol = 1e-5;
+  static constexpr std::string_view id = "fusebox.lingvo_lstm";
+  static constexpr std::string_view implements = "LSTMCellSimple*";
+  static constexpr double atol = 1e-5;
+  static constexpr double rtol = 1e-5;
 
   static void match(const Site& site);
   static void rewrite(const Site& site, Build& build);

@@ -53,7 +53,8 @@ void MultiplyScaled(const ScaledTask& task, size_t begin, size_t end) {
 // The cells of a row and block from the sums of the product.
 HWY_INLINE void FinishStep(const HybridStepTask& task, size_t row, size_t block,
                            const mm::ByteSum (&sums)[kGates]) {
-  const size_t cell = block * kFloatLanes, first = cell * kGates;
+  const size_t cell = block * kFloatLanes;
+  const size_t first = cell * kGates;
   const float* const z = task.z + row * task.product.layout.padded() + first;
   const FloatVector row_scale = hn::Set(fd, task.row_scales[row]);
   FloatVector gates[kGates];
@@ -87,7 +88,8 @@ HWY_INLINE void StepTile(const HybridStepTask& task, size_t row, size_t block) {
 #if FUSEBOX_BYTE_MATRIX
 // The sums of some blocks, then their cells, whose constants stay in registers.
 void StepUnits(const HybridStepTask& task, size_t begin, size_t end) {
-  constexpr size_t kBlocks = 8, kWidth = kGates * kFloatLanes;
+  constexpr size_t kBlocks = 8;
+  constexpr size_t kWidth = kGates * kFloatLanes;
   HWY_ALIGN int32_t stored[kBlocks * mm::kMatrixRows * kWidth];
   for (size_t row = 0; row < task.product.count; row += mm::kMatrixRows) {
     const size_t count = std::min<size_t>(mm::kMatrixRows, task.product.count - row);
@@ -111,7 +113,8 @@ void StepUnits(const HybridStepTask& task, size_t begin, size_t end) {
 void LstmStepOfUnits(const HybridStepTask& task, size_t begin, size_t end) {
   constexpr size_t kBlocks = 8;
   for (size_t i = begin; i < end; i += kBlocks) {
-    const size_t count = std::min(kBlocks, end - i), first = task.reverse ? begin + end - i - count : i;
+    const size_t count = std::min(kBlocks, end - i);
+    const size_t first = task.reverse ? begin + end - i - count : i;
     StepUnits(task, first, first + count);
   }
 }

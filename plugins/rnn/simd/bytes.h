@@ -110,7 +110,7 @@ struct ByteCode {
   // `bits` fractional bits, in [9, 15], then 15. In place if they are the same.
   void (*tanh)(const int16_t* from, int bits, int16_t* to, size_t n);
   void (*add_peephole)(const WordPeephole&);
-  // Of the values and of their squares.
+  // Sets the sums of the values and of their squares.
   void (*sum_words)(const int16_t* values, size_t n, int64_t* sum, int64_t* squares);
   void (*normalize)(const WordNorm&);
   void (*update_cells)(const WordCells&);

@@ -77,7 +77,8 @@ HWY_INLINE void ForLstmCells(const LstmTask& task, const F& finish) {
   for (size_t i = 0; i < task.count; ++i) {
     const float* const sums = task.sums + i * task.stride;
     for (size_t cell = 0; cell < task.cells; cell += kFloatLanes) {
-      const size_t left = task.cells - cell, at = i * task.cells + cell;
+      const size_t left = task.cells - cell;
+      const size_t at = i * task.cells + cell;
       const auto sum = [&](size_t gate) HWY_ATTR { return hn::LoadU(fd, sums + gate * task.cells + cell); };
       FloatVector c = LoadSome(task.c + at, left);
       const FloatVector h = finish(sum(0), sum(1), sum(2), sum(3), c);

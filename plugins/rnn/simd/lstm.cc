@@ -217,14 +217,14 @@ template <class Tag>
 HWY_INLINE void TransposeFour(Tag tag, const float* rows, size_t row_stride, float* to,
                               size_t column_stride) {
   const hn::Repartition<uint64_t, Tag> pairs;
-  const auto a = LoadEveryFourth(tag, rows, row_stride),
-             b = LoadEveryFourth(tag, rows + row_stride, row_stride),
-             c = LoadEveryFourth(tag, rows + 2 * row_stride, row_stride),
-             e = LoadEveryFourth(tag, rows + 3 * row_stride, row_stride);
-  const auto ab01 = hn::BitCast(pairs, hn::InterleaveLower(tag, a, b)),
-             ab23 = hn::BitCast(pairs, hn::InterleaveUpper(tag, a, b)),
-             ce01 = hn::BitCast(pairs, hn::InterleaveLower(tag, c, e)),
-             ce23 = hn::BitCast(pairs, hn::InterleaveUpper(tag, c, e));
+  const auto a = LoadEveryFourth(tag, rows, row_stride);
+  const auto b = LoadEveryFourth(tag, rows + row_stride, row_stride);
+  const auto c = LoadEveryFourth(tag, rows + 2 * row_stride, row_stride);
+  const auto e = LoadEveryFourth(tag, rows + 3 * row_stride, row_stride);
+  const auto ab01 = hn::BitCast(pairs, hn::InterleaveLower(tag, a, b));
+  const auto ab23 = hn::BitCast(pairs, hn::InterleaveUpper(tag, a, b));
+  const auto ce01 = hn::BitCast(pairs, hn::InterleaveLower(tag, c, e));
+  const auto ce23 = hn::BitCast(pairs, hn::InterleaveUpper(tag, c, e));
   hn::StoreU(hn::BitCast(tag, hn::InterleaveLower(pairs, ab01, ce01)), tag, to);
   hn::StoreU(hn::BitCast(tag, hn::InterleaveUpper(pairs, ab01, ce01)), tag, to + column_stride);
   hn::StoreU(hn::BitCast(tag, hn::InterleaveLower(pairs, ab23, ce23)), tag, to + 2 * column_stride);

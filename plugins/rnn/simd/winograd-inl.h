@@ -23,16 +23,28 @@ template <size_t kPoints>
 HWY_INLINE void TransformInputs(FloatVector* HWY_RESTRICT d, size_t step) {
   [[maybe_unused]] const auto at = [&](size_t i) HWY_ATTR -> FloatVector& { return d[i * step]; };
   if constexpr (kPoints == 4) {
-    const FloatVector d0 = at(0), d1 = at(1), d2 = at(2), d3 = at(3);
+    const FloatVector d0 = at(0);
+    const FloatVector d1 = at(1);
+    const FloatVector d2 = at(2);
+    const FloatVector d3 = at(3);
     at(0) = hn::Sub(d0, d2);
     at(1) = hn::Add(d1, d2);
     at(2) = hn::Sub(d2, d1);
     at(3) = hn::Sub(d3, d1);
   } else if constexpr (kPoints == 6) {
-    const FloatVector four = hn::Set(fd, 4.0f), five = hn::Set(fd, 5.0f);
-    const FloatVector d0 = at(0), d1 = at(1), d2 = at(2), d3 = at(3), d4 = at(4), d5 = at(5);
-    const FloatVector even = hn::NegMulAdd(four, d2, d4), odd = hn::NegMulAdd(four, d1, d3);
-    const FloatVector near = hn::Sub(d4, d2), twice = hn::Sub(d3, d1), far = hn::Add(twice, twice);
+    const FloatVector four = hn::Set(fd, 4.0f);
+    const FloatVector five = hn::Set(fd, 5.0f);
+    const FloatVector d0 = at(0);
+    const FloatVector d1 = at(1);
+    const FloatVector d2 = at(2);
+    const FloatVector d3 = at(3);
+    const FloatVector d4 = at(4);
+    const FloatVector d5 = at(5);
+    const FloatVector even = hn::NegMulAdd(four, d2, d4);
+    const FloatVector odd = hn::NegMulAdd(four, d1, d3);
+    const FloatVector near = hn::Sub(d4, d2);
+    const FloatVector twice = hn::Sub(d3, d1);
+    const FloatVector far = hn::Add(twice, twice);
     at(0) = hn::MulAdd(four, d0, hn::NegMulAdd(five, d2, d4));
     at(1) = hn::Add(even, odd);
     at(2) = hn::Sub(even, odd);
@@ -44,7 +56,8 @@ HWY_INLINE void TransformInputs(FloatVector* HWY_RESTRICT d, size_t step) {
 
 template <size_t kForm>
 void WinogradIn(const WinogradInTask& task) {
-  constexpr size_t kRows = kWinogradForms[kForm].points[0], kWidth = kWinogradForms[kForm].points[1];
+  constexpr size_t kRows = kWinogradForms[kForm].points[0];
+  constexpr size_t kWidth = kWinogradForms[kForm].points[1];
   for (size_t k = 0; k < task.channels; k += kFloatLanes) {
     const size_t left = task.channels - k;
     FloatVector d[kRows * kWidth];
@@ -73,12 +86,14 @@ HWY_INLINE void TransformProducts(const FloatVector* HWY_RESTRICT m, FloatVector
   if constexpr (kPoints == 1) {
     y[0] = m[0];
   } else {
-    const FloatVector sum = hn::Add(m[1], m[2]), difference = hn::Sub(m[1], m[2]);
+    const FloatVector sum = hn::Add(m[1], m[2]);
+    const FloatVector difference = hn::Sub(m[1], m[2]);
     if constexpr (kPoints == 4) {
       y[0] = hn::Add(m[0], sum);
       y[step] = hn::Add(difference, m[3]);
     } else {
-      const FloatVector sum2 = hn::Add(m[3], m[4]), difference2 = hn::Sub(m[3], m[4]);
+      const FloatVector sum2 = hn::Add(m[3], m[4]);
+      const FloatVector difference2 = hn::Sub(m[3], m[4]);
       const FloatVector two = hn::MulAdd(hn::Set(fd, 2.0f), difference2, difference);
       y[0] = hn::Add(hn::Add(m[0], sum), sum2);
       if constexpr (kOutputs == 2) {
@@ -95,7 +110,8 @@ HWY_INLINE void TransformProducts(const FloatVector* HWY_RESTRICT m, FloatVector
 template <size_t kForm>
 void WinogradOut(const WinogradOutTask& task) {
   constexpr WinogradForm kOf = kWinogradForms[kForm];
-  constexpr size_t kRows = kOf.points[0], kWidth = kOf.points[1];
+  constexpr size_t kRows = kOf.points[0];
+  constexpr size_t kWidth = kOf.points[1];
   for (size_t k = 0; k < task.columns; k += kFloatLanes) {
     FloatVector half[kOf.outputs[0] * kWidth], y[kOf.outputs[1]];
 #pragma GCC unroll 6

@@ -39,14 +39,17 @@ HWY_INLINE void StoreWords(Word v, int16_t* to, size_t count) {
   }
 }
 
-// Of numbers with m and n fractional bits: m + n - 15 bits, rounded half up. Not both are -32768.
+// Multiplies numbers with m and n fractional bits: m + n - 15 bits, rounded half up. Not both are -32768.
 HWY_INLINE Word Product(Word a, Word b) { return hn::MulFixedPoint15(a, b); }
 HWY_INLINE Word Constant(int value) { return hn::Set(fw, static_cast<int16_t>(value)); }
 
 // exp(x), both of 15 bits, for x in [-1/4, 0): a series around -1/8. Terms are not negative.
 HWY_INLINE Word ExpOfQuarter(Word a) {
-  const Word center = Constant(28918), third = Constant(10923);  // exp(-1/8), 1/3
-  const Word x = hn::Add(a, Constant(1 << 12)), square = Product(x, x), cube = Product(square, x);
+  const Word center = Constant(28918);  // exp(-1/8), 1/3
+  const Word third = Constant(10923);
+  const Word x = hn::Add(a, Constant(1 << 12));
+  const Word square = Product(x, x);
+  const Word cube = Product(square, x);
   const Word fourth = hn::ShiftRight<2>(hn::Add(Product(square, square), Constant(2)));
   const Word terms = hn::Add(Product(hn::Add(fourth, cube), third), square);
   const Word rest = hn::ShiftRight<1>(hn::Add(terms, Constant(1)));
@@ -56,8 +59,10 @@ HWY_INLINE Word ExpOfQuarter(Word a) {
 // exp(x) of 15 bits for x < 0 of 15 - `whole` bits.
 HWY_INLINE Word Exp(Word x, int whole) {
   constexpr int16_t kPowers[] = {25520, 19875, 12055, 4435, 600, 11, 0};  // exp(-2^k), k = -2, -1, ...
-  const int bits = 15 - whole, quarter = 1 << (bits - 2);
-  const Word part = hn::Sub(hn::And(x, Constant(quarter - 1)), Constant(quarter)), others = hn::Sub(part, x);
+  const int bits = 15 - whole;
+  const int quarter = 1 << (bits - 2);
+  const Word part = hn::Sub(hn::And(x, Constant(quarter - 1)), Constant(quarter));
+  const Word others = hn::Sub(part, x);
   Word result = ExpOfQuarter(hn::ShiftLeftSame(part, whole));
   for (int k = 0; k < 7 && k - 2 < whole; ++k) {
     const auto has = hn::TestBit(others, Constant(quarter << k));
@@ -82,7 +87,8 @@ HWY_INLINE Word MinusMagnitude(Word x) { return hn::Min(x, hn::Sub(hn::Zero(fw),
 // x has 12 fractional bits, the result 15.
 HWY_INLINE Word FixedSigmoid(Word x) {
   const Word twice = TwoOverOnePlus(Exp(MinusMagnitude(x), 3));
-  const Word of_magnitude = hn::SaturatedAdd(twice, twice), zero = hn::Zero(fw);
+  const Word of_magnitude = hn::SaturatedAdd(twice, twice);
+  const Word zero = hn::Zero(fw);
   const Word negative = hn::Sub(Constant(32767), of_magnitude);
   return hn::IfThenElse(hn::Eq(x, zero), Constant(1 << 14),
                         hn::IfThenElse(hn::Gt(x, zero), of_magnitude, negative));
@@ -90,9 +96,11 @@ HWY_INLINE Word FixedSigmoid(Word x) {
 
 // x has `bits` fractional bits, the result 15. exp(-2 |x|): the same raw number with one bit less.
 HWY_INLINE Word FixedTanh(Word x, int bits) {
-  const Word e = Exp(MinusMagnitude(x), 16 - bits), zero = hn::Zero(fw);
+  const Word e = Exp(MinusMagnitude(x), 16 - bits);
+  const Word zero = hn::Zero(fw);
   const Word quarter = hn::Sub(TwoOverOnePlus(e), Constant(1 << 13));
-  const Word half = hn::SaturatedAdd(quarter, quarter), magnitude = hn::SaturatedAdd(half, half);
+  const Word half = hn::SaturatedAdd(quarter, quarter);
+  const Word magnitude = hn::SaturatedAdd(half, half);
   const Word with_sign = hn::IfThenElse(hn::Gt(x, zero), magnitude, hn::Sub(zero, magnitude));
   return hn::IfThenElseZero(hn::Ne(x, zero), with_sign);
 }
@@ -125,8 +133,9 @@ HWY_INLINE V AddScaled(V scaled, V addend) {
 void AddPeephole(const WordPeephole& task) {
   for (size_t i = 0; i < task.cells; i += kWordLanes) {
     const size_t left = task.cells - i;
-    const Word p = LoadWords(task.weights + i, left), c = LoadWords(task.c + i, left),
-               sums = LoadWords(task.sums + i, left);
+    const Word p = LoadWords(task.weights + i, left);
+    const Word c = LoadWords(task.c + i, left);
+    const Word sums = LoadWords(task.sums + i, left);
     const auto sum = [&](auto half) HWY_ATTR {
       return AddScaled(mm::Times(task.by, hn::Mul(half(p), half(c))), half(sums));
     };
@@ -143,10 +152,12 @@ HWY_INLINE auto WideSums(V v) {
 
 void SumWords(const int16_t* values, size_t count, int64_t* sum, int64_t* squares) {
   const hn::RepartitionToWide<decltype(words32)> words64;
-  auto total = hn::Zero(words64), total_squares = total;
+  auto total = hn::Zero(words64);
+  auto total_squares = total;
   for (size_t i = 0; i < count; i += kWordLanes) {
     const Word v = count - i >= kWordLanes ? hn::LoadU(fw, values + i) : hn::LoadN(fw, values + i, count - i);
-    const Wide low = hn::PromoteLowerTo(words32, v), high = hn::PromoteUpperTo(words32, v);
+    const Wide low = hn::PromoteLowerTo(words32, v);
+    const Wide high = hn::PromoteUpperTo(words32, v);
     total = hn::Add(total, WideSums(v));
     total_squares =
         hn::Add(total_squares, hn::Add(WideSums(hn::Mul(low, low)), WideSums(hn::Mul(high, high))));
@@ -159,7 +170,8 @@ void SumWords(const int16_t* values, size_t count, int64_t* sum, int64_t* square
 template <class V>
 HWY_INLINE V NarrowedBy1024(V x) {
   const hn::DFromV<V> d;
-  const V sign = hn::BroadcastSignBit(x), magnitude = hn::Sub(hn::Xor(x, sign), sign);
+  const V sign = hn::BroadcastSignBit(x);
+  const V magnitude = hn::Sub(hn::Xor(x, sign), sign);
   const V rounded = hn::ShiftRight<10>(hn::Add(magnitude, hn::Set(d, 512)));
   const V most = hn::Sub(hn::Set(d, INT32_MAX), sign);
   return hn::Sub(hn::Xor(hn::Min(rounded, most), sign), sign);
@@ -169,10 +181,10 @@ HWY_INLINE Wide Normalized(const WordNorm& task, Wide value, Wide coefficient, W
   const hn::RepartitionToWide<decltype(words32)> words64;
   const Wide normal =
       mm::Times(task.deviation, hn::Sub(hn::ShiftLeft<10>(value), hn::Set(words32, task.mean)));
-  const auto of_odd = hn::ShiftRight<32>(hn::BitCast(words64, bias)),
-             of_even = hn::ShiftRight<32>(hn::ShiftLeft<32>(hn::BitCast(words64, bias)));
-  const auto even = NarrowedBy1024(hn::Add(hn::MulEven(normal, coefficient), of_even)),
-             odd = NarrowedBy1024(hn::Add(hn::MulOdd(normal, coefficient), of_odd));
+  const auto of_odd = hn::ShiftRight<32>(hn::BitCast(words64, bias));
+  const auto of_even = hn::ShiftRight<32>(hn::ShiftLeft<32>(hn::BitCast(words64, bias)));
+  const auto even = NarrowedBy1024(hn::Add(hn::MulEven(normal, coefficient), of_even));
+  const auto odd = NarrowedBy1024(hn::Add(hn::MulOdd(normal, coefficient), of_odd));
   const Wide sized = hn::OddEven(hn::BitCast(words32, hn::ShiftLeft<32>(odd)), hn::BitCast(words32, even));
   return mm::Times(task.by, sized);
 }
@@ -198,16 +210,19 @@ void Normalize(const WordNorm& task) {
 }
 
 void UpdateCells(const WordCells& task) {
-  const auto by_15 = hn::Set(words32, 15), by_bits = hn::Set(words32, 30 - task.cell_bits);
-  const Word clip = Constant(task.cell_clip > 0 ? task.cell_clip : 32767),
-             least = Constant(task.cell_clip > 0 ? -task.cell_clip : -32768);
+  const auto by_15 = hn::Set(words32, 15);
+  const auto by_bits = hn::Set(words32, 30 - task.cell_bits);
+  const Word clip = Constant(task.cell_clip > 0 ? task.cell_clip : 32767);
+  const Word least = Constant(task.cell_clip > 0 ? -task.cell_clip : -32768);
   for (size_t i = 0; i < task.cells; i += kWordLanes) {
     const size_t left = task.cells - i;
-    const Word forget = LoadWords(task.forget + i, left), c = LoadWords(task.c + i, left),
-               gate = LoadWords(task.gate + i, left),
-               in = task.in ? LoadWords(task.in + i, left) : hn::Sub(Constant(32767), forget);
+    const Word forget = LoadWords(task.forget + i, left);
+    const Word c = LoadWords(task.c + i, left);
+    const Word gate = LoadWords(task.gate + i, left);
+    const Word in = task.in ? LoadWords(task.in + i, left) : hn::Sub(Constant(32767), forget);
     const auto sum = [&](auto half) HWY_ATTR {
-      const Wide kept = hn::Mul(half(forget), half(c)), added = hn::Mul(half(in), half(gate));
+      const Wide kept = hn::Mul(half(forget), half(c));
+      const Wide added = hn::Mul(half(in), half(gate));
       return hn::Add(mm::ShiftedHalfAway(kept, by_15), mm::ShiftedHalfAway(added, by_bits));
     };
     StoreWords(hn::Min(hn::Max(OfHalves(sum), least), clip), task.c + i, left);
@@ -228,7 +243,8 @@ HWY_INLINE void StoreBytes(Word words, int32_t zero, int32_t least, int32_t most
 void ScaleProducts(const WordProducts& task) {
   for (size_t i = 0; i < task.cells; i += kWordLanes) {
     const size_t left = task.cells - i;
-    const Word a = LoadWords(task.a + i, left), b = LoadWords(task.b + i, left);
+    const Word a = LoadWords(task.a + i, left);
+    const Word b = LoadWords(task.b + i, left);
     const auto product = [&](auto half) HWY_ATTR { return mm::Times(task.by, hn::Mul(half(a), half(b))); };
     StoreBytes(OfHalves(product), task.zero, -128, 127, task.out + i, left);
   }

@@ -34,9 +34,15 @@ struct SvdfSpec {
   explicit SvdfSpec(const Node& node);
 
   Form form = Form::kFloat;
-  int64_t batch = -1, inputs = -1, filters = -1, memory = -1, units = -1, rank = 1;
+  int64_t batch = -1;
+  int64_t inputs = -1;
+  int64_t filters = -1;
+  int64_t memory = -1;
+  int64_t units = -1;
+  int64_t rank = 1;
   Activation activation = Activation::kNone;
-  fbx_dtype dtype = FBX_F32, state_dtype = FBX_F32;
+  fbx_dtype dtype = FBX_F32;
+  fbx_dtype state_dtype = FBX_F32;
 };
 
 }  // namespace fusebox::rnn

@@ -158,6 +158,10 @@ const Suite kBatchMatMul("batch_matmul", [](Cases& c) {
   Product(c, {2, 3}, {3}, 4, 9, 6, true, true);
   Product(c, {2, 1}, {1, 3}, 1, 17, 20, false, false);
   Product(c, {}, {5}, 6, 2, 1, false, false);
+  // Rows that packed weights pay for; broadcast both ways.
+  Product(c, {2, 1}, {1, 3}, 17, 9, 37, false, false);
+  Product(c, {3}, {3}, 20, 5, 40, false, true);
+  Product(c, {2}, {}, 18, 6, 33, true, false);
   Product(c, {1}, {1}, 70, 129, 65, false, false);
   c.push_back({.name = "no depth",
                .op = "BATCH_MATMUL",
