@@ -32,6 +32,7 @@ class Rows {
     row.first = static_cast<double>(first.total_ns) / kMillisecond;
     row.bytes = static_cast<double>(time.bytes);
     row.flops = static_cast<double>(time.flops);
+    row.estimate = std::max(0.0, time.estimate_ns) / kMillisecond;
     Finish(row, time.total_ns - first.total_ns, time.runs - first.runs);
     for (const SpanTime& span : time.spans) AddSpan(span, first, time.runner);
   }

@@ -24,6 +24,7 @@ struct ProfileRow {
   double calls = 0;      // per run
   double bytes = 0;      // per call; 0: unknown
   double flops = 0;      // per call; 0: unknown
+  double estimate = 0;   // ms per call, by the plugin (fusebox.cost/1); 0: none
   double of_peak = 0;    // the least time that the machine permits, to the time taken; 0: unknown
 };
 

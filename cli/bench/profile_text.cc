@@ -26,22 +26,24 @@ double Share(double part, double whole) { return whole > 0 ? 100 * part / whole 
 
 std::string NodeHead() {
   return fmt::format(
-      "\t{:>36}\t{:>9}\t{:>9}\t{:>8}\t{:>8}\t{:>10}\t{:>9}\t{:>9}\t{:>9}\t{:>9}\t{:>8}\t{}\t{}\n",
+      "\t{:>36}\t{:>9}\t{:>9}\t{:>8}\t{:>8}\t{:>10}\t{:>9}\t{:>9}\t{:>9}\t{:>9}\t{:>8}\t{:>9}\t{}\t{}\n",
       "[node type]", "[first]", "[avg ms]", "[%]", "[cdf%]", "[mem KB]", "[times called]", "[MB]", "[MFLOP]",
-      "[GFLOP/s]", "[of peak]", "[Name]", "[run by]");
+      "[GFLOP/s]", "[of peak]", "[est. ms]", "[Name]", "[run by]");
 }
 
 // Kernels and delegates allocate nothing while they run, so [mem KB] is 0.
 std::string NodeLine(const ProfileRow& row, double cumulative, double total) {
   const double seconds = row.average / 1000;
   return fmt::format(
-      "\t{:>36}\t{:>9.3f}\t{:>9.3f}\t{:>7.3f}%\t{:>8}\t{:>10.3f}\t{:>9.6g}\t{:>9}\t{:>9}\t{:>9}\t{:>8}\t{}\t{"
-      "}\n",
+      "\t{:>36}\t{:>9.3f}\t{:>9.3f}\t{:>7.3f}%\t{:>8}\t{:>10.3f}\t{:>9.6g}\t{:>9}\t{:>9}\t{:>9}\t{:>8}\t{:>9}"
+      "\t"
+      "{}\t{}\n",
       (row.inside ? "> " : "") + row.type, row.first, row.average, Share(row.average, total),
       row.inside ? "" : fmt::format("{:.3f}%", Share(cumulative, total)), 0.0, row.calls,
       OrDash(row.bytes / kMega), OrDash(row.flops / kMega),
       seconds > 0 ? OrDash(row.flops * row.calls / seconds / 1e9, "{:.1f}") : "-",
-      row.of_peak > 0 ? fmt::format("{:.0f}%", 100 * row.of_peak) : "-", row.name, row.runner);
+      row.of_peak > 0 ? fmt::format("{:.0f}%", 100 * row.of_peak) : "-", OrDash(row.estimate * row.calls),
+      row.name, row.runner);
 }
 
 std::string NodeTable(const char* title, const std::vector<ProfileRow>& rows, double total) {
@@ -141,7 +143,8 @@ OrderedJson ToJson(const ModelProfile& profile) {
                     {"calls", row.calls},
                     {"bytes", row.bytes},
                     {"flops", row.flops},
-                    {"of_peak", row.of_peak}});
+                    {"of_peak", row.of_peak},
+                    {"estimate_ms", row.estimate}});
     if (!row.span) rows.back().update({{"function", row.function}, {"node", row.node}, {"nodes", row.nodes}});
   }
   return {{"runs", profile.runs},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Delegates run partitions of functions. Once per Model: create -> claim -> partition -> outline. Per
-// session: compile -> prepare -> invoke.
+// Delegates run partitions of functions. Once per Model: create -> claim -> place -> partition -> outline.
+// Per session: compile -> prepare -> invoke.
 //
 // A delegate never makes a model fail: declined nodes fall back to kernels, and the reason is kept.
 #pragma once
@@ -39,12 +39,20 @@ using Instances = std::span<const std::unique_ptr<Instance>>;
 struct Answer {
   int delegate = -1;   // index of the claiming delegate; -1: none
   bool joins = false;  // only in a partition with other nodes
-  std::string why;     // reasons of the delegates that declined
+  std::string why;     // reasons of the delegates that declined; of a node with two estimates also these
 };
 // Queries the delegates in order. A node that one claims is not offered to the next. One answer per node.
 // Appends errors of delegates to `notices`. `refused`: by node, why it is not offered to any (Settle).
 std::vector<Answer> Claim(const Module&, const Function&, std::span<const std::string> refused, Instances,
                           HostCalls&, std::vector<std::string>& notices);
+
+// Estimates of fusebox.cost/1, in ns; negative: none.
+double CostOf(const KernelRef&, HostCalls&, const fbx_node&);
+struct Part;
+double CostOf(const Module&, const Part&, HostCalls&);  // its nodes and borders, if all have estimates
+// Leaves claimed nodes on kernels where that takes less, by the estimates of both sides: the answer is reset
+// and gets the reason. Nodes without both estimates stay.
+void Place(Registry&, const Module&, const Function&, Instances, HostCalls&, std::span<Answer>);
 
 // An execution order and its partitions.
 struct Schedule {

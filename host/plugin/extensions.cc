@@ -25,12 +25,11 @@ bool IsHostExtension(std::string_view id) {
          id == FBX_EXT_PROGRESS || id == FBX_EXT_PROFILE || id == FBX_EXT_RESOURCES || id == FBX_EXT_FORWARD;
 }
 
-const void* TableOf(const LoadedPlugin& plugin, std::string_view id) {
-  const fbx_plugin& abi = *plugin.abi();
-  return abi.get_extension == nullptr ? nullptr : abi.get_extension(abi.user, AsAbi(id));
-}
-
 }  // namespace
+
+const void* LoadedPlugin::OwnExtension(std::string_view id) const {
+  return plugin_->get_extension == nullptr ? nullptr : plugin_->get_extension(plugin_->user, AsAbi(id));
+}
 
 const void* LoadedPlugin::FindExtension(std::string_view id, const Services* services) const {
   if (IsHostExtension(id)) return nullptr;  // absent here; looked up for each call
@@ -54,7 +53,7 @@ std::vector<Registry::Impl::Plugin*> Registry::Impl::Providers(std::string_view 
     // Linked-in plugins have no manifest; query them directly.
     const auto& promised = plugin.info.manifest.provides_extensions;
     const bool provides = plugin.info.built_in
-                              ? plugin.loaded != nullptr && TableOf(*plugin.loaded, id) != nullptr
+                              ? plugin.loaded != nullptr && plugin.loaded->OwnExtension(id) != nullptr
                               : std::find(promised.begin(), promised.end(), id) != promised.end();
     if (provides) found.push_back(&plugin);
   }
@@ -86,7 +85,7 @@ Broker::Answer Registry::Impl::Find(const LoadedPlugin& asking, std::string_view
     if (loaded == nullptr && !shadowed && !std::exchange(plugin->passed_over, true))
       passed_over += ": plugin " + info.manifest.id + " cannot be used: " + info.why;
     if (loaded == nullptr || loaded == &asking) continue;
-    const void* const table = TableOf(*loaded, id);
+    const void* const table = loaded->OwnExtension(id);
     if (table == nullptr) continue;
     const std::pair<const PluginInfo*, const Plugin*> use(&asking.info(), plugin);
     if (std::find(uses.begin(), uses.end(), use) == uses.end()) uses.push_back(use);
@@ -103,7 +102,7 @@ Registry::ServiceRef Registry::FindService(std::string_view id) {
   for (Impl::Plugin* plugin : impl_->Providers(id)) {
     const LoadedPlugin* const loaded = impl_->Load(*plugin);
     if (loaded == nullptr) continue;
-    if (const void* const table = TableOf(*loaded, id)) return {table, loaded};
+    if (const void* const table = loaded->OwnExtension(id)) return {table, loaded};
   }
   return {};
 }

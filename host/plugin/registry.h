@@ -77,6 +77,8 @@ class LoadedPlugin {
   // Returns a required service of another plugin, or null if there is none. Loads the provider on first use;
   // later calls do not lock. Built-in plugins have no manifest and may use any service. Any thread.
   const void* FindExtension(std::string_view id, const Services*) const;
+  // Returns the table of an extension that this plugin provides itself, or null.
+  const void* OwnExtension(std::string_view id) const;
 
  private:
   friend class Registry;

@@ -128,6 +128,8 @@ class ProgramBuilder {
     }
     const auto claimed = [](const delegate::Answer& answer) { return answer.delegate >= 0; };
     if (std::none_of(offered->answers.begin(), offered->answers.end(), claimed)) return offered;
+    delegate::Place(*program_.registry_, program_.module_, function, program_.delegates_, calls_,
+                    offered->answers);
     const delegate::Schedule schedule = delegate::Partition(function, offered->answers);
     if (std::any_of(offered->answers.begin(), offered->answers.end(), claimed))
       offered->outlined = delegate::Outline(function, schedule, program_.delegates_, program_.parts_);

@@ -31,6 +31,7 @@ struct NodeTime {
   // (ArithmeticOps), if the types of the model tell, else 0.
   uint64_t bytes = 0;
   uint64_t flops = 0;
+  double estimate_ns = -1;  // of one run on one thread (fusebox.cost/1); negative: none
   std::vector<SpanTime> spans;
 };
 

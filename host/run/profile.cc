@@ -157,8 +157,10 @@ NodeTime Frame::TimeOf(size_t index) {
   row.flops = ArithmeticOps(function_, node).value_or(0);
   row.runner = unit.kernel ? unit.kernel.plugin->id() : unit.runs_body ? "body" : "host";
   row.op = node.is(Op::kCustom) ? std::string_view(node.name) : Name(node.op);
+  if (unit.kernel) row.estimate_ns = delegate::CostOf(unit.kernel, runner_.calls_, view_.node(index).abi);
   if (unit.part >= 0) {
     const delegate::Part& part = runner_.delegates_.part(static_cast<size_t>(unit.part));
+    if (record.delegated) row.estimate_ns = delegate::CostOf(*code_.module, part, runner_.calls_);
     row.node = part.origin.nodes.front();
     row.nodes = part.origin.nodes.size();
     row.flops = 0;

@@ -2,6 +2,7 @@
 // The layout of the extensions' structs, frozen like that of the ABI itself (layout_test.cc).
 #include <fusebox/abi/ext/cache.h>
 #include <fusebox/abi/ext/caller.h>
+#include <fusebox/abi/ext/cost.h>
 #include <fusebox/abi/ext/forward.h>
 #include <fusebox/abi/ext/gemm.h>
 #include <fusebox/abi/ext/profile.h>
@@ -37,6 +38,12 @@ FUSEBOX_MEMBER(fbx_caller, plugin, 8);
 FUSEBOX_MEMBER(fbx_caller, delegate_options, 16);
 FUSEBOX_MEMBER(fbx_caller, find, 24);
 FUSEBOX_MEMBER(fbx_caller, keep, 32);
+
+FUSEBOX_SIZE(fbx_cost, 32);
+FUSEBOX_MEMBER(fbx_cost, head, 0);
+FUSEBOX_MEMBER(fbx_cost, kernel, 8);
+FUSEBOX_MEMBER(fbx_cost, node, 16);
+FUSEBOX_MEMBER(fbx_cost, border, 24);
 
 FUSEBOX_SIZE(fbx_forward_watch, 32);
 FUSEBOX_MEMBER(fbx_forward_watch, head, 0);

@@ -112,7 +112,10 @@ Gap GapOf(const Tensors& a, const Tensors& b, const std::vector<double>& steps) 
 std::string Compare(const std::string& path, const Content& content) {
   auto registry = Plugins({"fusebox.xnnpack", "fusebox.rnn"});
   if (!registry) return "wrong " + registry.error().message;
-  auto session = Open(path, *registry);
+  const auto model = Model::Open(
+      path, {.registry = *registry, .delegate_options = R"({"xnnpack": {"placement": "all"}})"});
+  if (!model) return "cannot " + model.error().message;
+  auto session = Session::Create(*model);
   if (!session) return "cannot " + session.error().message;
   const Tensors inputs = RandomInputs(**session, 1);
   const auto ours = Invoke(**session, inputs);

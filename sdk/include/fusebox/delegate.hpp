@@ -18,6 +18,8 @@
 // instead of supports, for decisions about several nodes. Partitions of several sessions are created and
 // finished concurrently: guard state that they change in the class with a lock. `static constexpr bool
 // recompiles = true;`: partitions are also constructed for graphs with other dims, which claim has not seen.
+// `double cost(const Graph&, const GraphNode&) const` and `double border(uint64_t bytes) const`: nanoseconds,
+// by which the host places nodes (abi/ext/cost.h).
 #pragma once
 
 #include "fusebox/call.hpp"

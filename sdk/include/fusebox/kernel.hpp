@@ -9,6 +9,7 @@
 //     State prepare(const Node&, Plan&) const;                           // optional; State (or void) is per session
 //     void invoke(const Node& n, State&) const;                          // or invoke(n) when there is no State
 //     static void reset(State&);                                         // optional
+//     static double cost(const Node&);                                   // optional: nanoseconds (abi/ext/cost.h)
 //   };
 // Optional constants: min_version, max_version (int), flags (uint32_t, FBX_KERNEL_*).
 #pragma once

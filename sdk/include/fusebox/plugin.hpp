@@ -9,7 +9,8 @@
 //     static constexpr std::string_view extension = "acme.shout/1";
 //     static const void* table() noexcept;     // a constant C struct of functions
 //   };
-// Each class may have
+// Kernels and delegates with a member `cost` make the plugin a provider of "fusebox.cost/1", which its
+// manifest lists under provides.extensions. Each class may have
 //   static void load() noexcept;               for lookups at load time; may run more than once
 //   static void unload() noexcept;             once per load, when the host is done with the plugin
 //   static constexpr uint32_t min_host_minor;  the oldest host that it supports (0): the plugin's is the largest

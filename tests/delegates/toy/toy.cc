@@ -28,7 +28,9 @@ struct Toy {
         join(options.s("join", "")),
         reshape(options.b("reshape", false)),
         level(options.i64("level", 0)),
-        version(options.i64("version", 1)) {
+        version(options.i64("version", 1)),
+        border_ns(options.f64("border_ns", 0)),
+        byte_ns(options.f64("byte_ns", 0)) {
     if (lie == "create") throw Reject{"LIE", "it creates nothing"};
     ++counts.delegates;
   }
@@ -65,6 +67,10 @@ struct Toy {
       }
     }
   }
+
+  // Made up, by an attribute.
+  double cost(const Graph&, const GraphNode& n) const { return n.attrs().f64("toy_ns", FBX_NO_COST); }
+  double border(uint64_t bytes) const { return border_ns + byte_ns * static_cast<double>(bytes); }
 
   struct Session {
     Session(Toy& toy, const fbx_host*) : toy(toy) {
@@ -177,6 +183,7 @@ struct Toy {
   std::string lie, join;
   bool reshape;
   int64_t level, version;
+  double border_ns, byte_ns;
 };
 
 // Compiles again for other dims.
@@ -194,6 +201,10 @@ struct PackedAdd {
   }
   explicit PackedAdd(const Node&) { ++counts.packed; }
   static void infer(const Node& n, Infer& out) { out.like(0, n.in(0)); }
+  static double cost(const Node& n) {
+    if (n.attrs().b("throws", false)) throw std::runtime_error("cost threw");
+    return n.attrs().f64("kernel_ns", FBX_NO_COST);
+  }
   void invoke(const Node& n) const {
     const auto a = n.in(0).values<const float>(), b = n.in(1).values<const float>();
     std::ranges::transform(a, b, n.out(0).data<float>(), std::plus<float>());

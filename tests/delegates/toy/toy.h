@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A delegate for ADD and MUL of f32 tensors of equal shape, with injectable faults. Options: {"lie": WHERE};
 // {"join": OP} accepts that op only together with others; {"reshape": true} supports other dims; {"level"}
-// and {"version"} are part of the key of compiled partitions. A plugin library, also linked into tests under
-// the name below.
+// and {"version"} are part of the key of compiled partitions; {"border_ns"} and {"byte_ns"} are what a border
+// costs. Attributes "toy_ns" and "kernel_ns" of a node are its estimates. A plugin library, also linked into
+// tests under the name below.
 #pragma once
 
 #include <atomic>

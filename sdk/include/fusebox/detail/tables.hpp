@@ -7,6 +7,7 @@
 
 #include "fusebox/abi/plugin.h"
 #include "fusebox/delegate.hpp"
+#include "fusebox/detail/cost_adapter.hpp"
 #include "fusebox/detail/member.hpp"
 #include "fusebox/kernel.hpp"
 #include "fusebox/rule.hpp"
@@ -87,6 +88,8 @@ struct Tables {
           }
         }(),
         ...);
+    if constexpr (CostAdapter<Ts...>::used)
+      if (table == nullptr && to_string_view(id) == FBX_EXT_COST) table = &CostAdapter<Ts...>::table;
     return table;
   }
   static void load() noexcept {
@@ -108,9 +111,8 @@ struct Tables {
   static constexpr auto rule_table = rules();
   static constexpr auto kernel_table = kernels();
   static constexpr auto delegate_table = delegates();
-  static constexpr const void* (*services)(void*, fbx_str) noexcept = (IsService<Ts> || ... || false)
-                                                                          ? &find_service
-                                                                          : nullptr;
+  static constexpr bool serves = CostAdapter<Ts...>::used || (IsService<Ts> || ... || false);
+  static constexpr const void* (*services)(void*, fbx_str) noexcept = serves ? &find_service : nullptr;
 };
 
 constexpr fbx_plugin make_plugin(std::string_view id, std::string_view version, const fbx_rule* const* rules,
