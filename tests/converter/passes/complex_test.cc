@@ -6,7 +6,7 @@
 #include <map>
 #include <numbers>
 
-#include "host/verify/cases.h"
+#include "host/graph/values.h"
 #include "tests/converter/passes/bench.h"
 #include "tests/converter/passes/translate_cases.h"
 
@@ -54,7 +54,7 @@ std::vector<std::vector<double>> Outputs(const std::vector<float>& x, void (*bui
   EXPECT_EQ(bench.Run(FoldToFixpoint), "");
   EXPECT_EQ(Count(f, Op::kOpaque), 0u) << ToText(f);
   std::vector<std::vector<double>> out;
-  for (const Tensor& tensor : bench.Compute("main", {input})) out.push_back(verify::ToDoubles(tensor));
+  for (const Tensor& tensor : bench.Compute("main", {input})) out.push_back(ToDoubles(tensor));
   return out;
 }
 

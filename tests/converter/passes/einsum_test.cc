@@ -5,7 +5,7 @@
 #include <map>
 #include <numeric>
 
-#include "host/verify/cases.h"
+#include "host/graph/values.h"
 #include "tests/converter/passes/bench.h"
 #include "tests/converter/passes/translate_cases.h"
 
@@ -91,7 +91,7 @@ void Check(const std::string& equation, bool constant, const std::string& open =
   std::vector<Operand> reference;
   for (size_t i = 0; i < labels.size(); ++i) {
     const Tensor value = Numbers(labels[i], static_cast<int>(i) + 3);
-    reference.push_back({labels[i], verify::ToDoubles(value)});
+    reference.push_back({labels[i], ToDoubles(value)});
     if (i == 1 && constant) {
       operands.push_back(f.AddConst(value));
       continue;
@@ -111,7 +111,7 @@ void Check(const std::string& equation, bool constant, const std::string& open =
   const auto outputs = bench.Compute("main", inputs);
   ASSERT_EQ(outputs.size(), 1u);
   EXPECT_EQ(outputs[0].type.shape.dims(), Dims(result)) << ToText(f);
-  EXPECT_EQ(verify::ToDoubles(outputs[0]), ByDefinition(reference, result)) << ToText(f);
+  EXPECT_EQ(ToDoubles(outputs[0]), ByDefinition(reference, result)) << ToText(f);
 }
 
 TEST(Einsum, IsTheSumOverItsLabels) {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "host/verify/cases.h"
+#include "host/graph/values.h"
 #include "tests/converter/passes/programs.h"
 
 namespace fusebox::converter {
@@ -19,7 +19,7 @@ std::vector<double> Drawn(const Program::Outputs& outputs, DType dtype) {
   EXPECT_EQ(outputs.size(), 1u);
   if (outputs.size() != 1) return {};
   EXPECT_EQ(outputs[0].type, (Type{dtype, {kMany / 4, 4}}));
-  return verify::ToDoubles(outputs[0]);
+  return ToDoubles(outputs[0]);
 }
 
 // The mean of x^power.

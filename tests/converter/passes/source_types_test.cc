@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "host/graph/half.h"
-#include "host/verify/cases.h"
+#include "host/graph/values.h"
 #include "tests/converter/passes/bench.h"
 #include "tests/converter/passes/translate_cases.h"
 
@@ -64,7 +64,7 @@ TEST(SourceTypes, OfIndicesOfTheLargestAreAsTheOpSays) {
     const auto out = top.Results();
     ASSERT_EQ(out.size(), 2u);
     EXPECT_EQ(out[1].type.dtype, dtype);
-    EXPECT_THAT(verify::ToDoubles(out[1]), ElementsAre(1, 2));
+    EXPECT_THAT(ToDoubles(out[1]), ElementsAre(1, 2));
   }
 }
 
@@ -75,7 +75,7 @@ TEST(SourceTypes, AnImageOfWholeNumbersIsResizedToReals) {
   const auto out = bytes.Results();
   ASSERT_EQ(out.size(), 1u);
   EXPECT_EQ(out[0].type.dtype, DType::kF32);
-  EXPECT_THAT(verify::ToDoubles(out[0]), ElementsAre(0, 63.75, 191.25, 255));
+  EXPECT_THAT(ToDoubles(out[0]), ElementsAre(0, 63.75, 191.25, 255));
   Translated nearest("ResizeNearestNeighbor",
                      {Of<uint8_t>(DType::kU8, {1, 1, 2, 1}, {0, 255}), I({2}, {1, 4})}, {}, 1, 1);
   ASSERT_EQ(nearest.error, "");
@@ -90,7 +90,7 @@ TEST(SourceTypes, IndicesOfAScatterAreWrittenIn32Bits) {
     EXPECT_EQ(scatter.f.value(node->operands[0]).type.dtype, DType::kI32);
     EXPECT_EQ(scatter.f.value(node->operands[2]).type.dtype, DType::kI32);
   }
-  EXPECT_THAT(verify::ToDoubles(scatter.Results()[0]), ElementsAre(7, 0, 5, 0));
+  EXPECT_THAT(ToDoubles(scatter.Results()[0]), ElementsAre(7, 0, 5, 0));
 }
 
 TEST(SourceTypes, ACastGoesByWhatItSays) {
@@ -108,14 +108,14 @@ TEST(SourceTypes, ACastGoesByWhatItSays) {
   const auto out = bench.Compute("main", {F({2, 3}, {0, 0, 0, 0, 0, 0})});
   ASSERT_EQ(out.size(), 1u);
   EXPECT_EQ(out[0].type.dtype, DType::kF32);
-  EXPECT_THAT(verify::ToDoubles(out[0]), ElementsAre(6));
+  EXPECT_THAT(ToDoubles(out[0]), ElementsAre(6));
 }
 
 TEST(SourceTypes, IndicesOfAnyWholeTypeAreTaken) {
   Translated hot("OneHot", {Of<uint8_t>(DType::kU8, {2}, {1, 0}), I({}, {2}), F({}, {5}), F({}, {-1})}, {}, 1,
                  1);
   ASSERT_EQ(hot.error, "");
-  EXPECT_THAT(verify::ToDoubles(hot.Results()[0]), ElementsAre(-1, 5, 5, -1));
+  EXPECT_THAT(ToDoubles(hot.Results()[0]), ElementsAre(-1, 5, 5, -1));
 }
 
 TEST(Widened, ArithmeticOnBytesIsPlain) {
@@ -126,7 +126,7 @@ TEST(Widened, ArithmeticOnBytesIsPlain) {
     const auto out = made.Results();
     EXPECT_EQ(out.size(), 1u);
     EXPECT_EQ(out[0].type.dtype, DType::kU8) << op;
-    return verify::ToDoubles(out[0]);
+    return ToDoubles(out[0]);
   };
   EXPECT_THAT(run("AddV2"), ElementsAre(4, 9, 1));  // modulo 256
   EXPECT_THAT(run("Sub"), ElementsAre(240, 5, 255));
@@ -136,10 +136,10 @@ TEST(Widened, ArithmeticOnBytesIsPlain) {
   Translated less("Less", {y, x}, {});
   ASSERT_EQ(less.error, "");
   EXPECT_EQ(less.Results()[0].type.dtype, DType::kBool);
-  EXPECT_THAT(verify::ToDoubles(less.Results()[0]), ElementsAre(1, 1, 0));
+  EXPECT_THAT(ToDoubles(less.Results()[0]), ElementsAre(1, 1, 0));
   Translated sum("Sum", {Of<int8_t>(DType::kI8, {2}, {100, 100}), I({1}, {0})}, {}, 1, 1);
   ASSERT_EQ(sum.error, "");
-  EXPECT_THAT(verify::ToDoubles(sum.Results()[0]), ElementsAre(-56));
+  EXPECT_THAT(ToDoubles(sum.Results()[0]), ElementsAre(-56));
 }
 
 TEST(Widened, OfWholeNumbersHasNoOpOfReals) {
@@ -147,7 +147,7 @@ TEST(Widened, OfWholeNumbersHasNoOpOfReals) {
   const auto run = [&](const char* op) {
     Translated made(op, {x}, {});
     EXPECT_EQ(made.error, "") << op;
-    return verify::ToDoubles(made.Results()[0]);
+    return ToDoubles(made.Results()[0]);
   };
   EXPECT_THAT(run("Square"), ElementsAre(9, 0, 81));
   EXPECT_THAT(run("Round"), ElementsAre(-3, 0, 9));
@@ -207,7 +207,7 @@ TEST(BatchNorm, IsOfVolumesToo) {
                     A("epsilon", 1.0, "is_training", false, "data_format", format), 1, 1);
     ASSERT_EQ(norm.error, "") << format;
     const std::vector<double> y = last ? std::vector<double>{3, 1, 7, 2} : std::vector<double>{3, 7, 1, 2};
-    EXPECT_EQ(verify::ToDoubles(norm.Results()[0]), y) << format;
+    EXPECT_EQ(ToDoubles(norm.Results()[0]), y) << format;
   }
   Translated other("FusedBatchNormV3", Normalized(F({1, 1, 1, 2}, {3, 5})),
                    A("is_training", false, "data_format", "NHCW"), 1, 1);
@@ -231,8 +231,8 @@ TEST(BatchNorm, GivesItsMeanAndVarianceOn) {
   ASSERT_EQ(norm.error, "");
   const auto out = norm.Results();
   ASSERT_EQ(out.size(), 3u);
-  EXPECT_THAT(verify::ToDoubles(out[1]), ElementsAre(1, 1));
-  EXPECT_THAT(verify::ToDoubles(out[2]), ElementsAre(3, 15));
+  EXPECT_THAT(ToDoubles(out[1]), ElementsAre(1, 1));
+  EXPECT_THAT(ToDoubles(out[2]), ElementsAre(3, 15));
 }
 
 TEST(Legal, SaysWhatNoKernelComputes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Variables and tensor lists.
-#include "host/verify/cases.h"
+#include "host/graph/values.h"
 #include "tests/converter/passes/programs.h"
 
 namespace fusebox::converter {
@@ -73,7 +73,7 @@ std::function<void(const Program::Outputs&)> Are(std::vector<std::vector<double>
   return [expected = std::move(expected)](const Program::Outputs& outputs) {
     ASSERT_EQ(outputs.size(), expected.size());
     for (size_t o = 0; o < outputs.size(); ++o) {
-      const auto values = verify::ToDoubles(outputs[o]);
+      const auto values = ToDoubles(outputs[o]);
       ASSERT_EQ(values.size(), expected[o].size()) << "output " << o;
       for (size_t i = 0; i < values.size(); ++i)
         EXPECT_NEAR(values[i], expected[o][i], 1e-5) << "output " << o << " at " << i;

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <set>
 
-#include "host/verify/cases.h"
+#include "host/graph/values.h"
 #include "tests/converter/passes/programs.h"
 #include "tests/testing/pipeline.h"
 
@@ -46,7 +46,7 @@ void Check(const SourceOp& source) {
   if (source.results == 0) return;
   const auto outputs = bench.Compute("main", inputs);
   ASSERT_EQ(outputs.size(), 1u);
-  const auto values = verify::ToDoubles(outputs[0]);
+  const auto values = ToDoubles(outputs[0]);
   ASSERT_EQ(values.size(), source.expected.size()) << ToText(f);
   for (size_t i = 0; i < values.size(); ++i) {
     const double wanted = source.expected[i];
@@ -285,9 +285,8 @@ struct Trained {
 Trained TrainedOn(const Tensor& x, int channel, const std::vector<Tensor>& operands, double factor,
                   double epsilon) {
   const auto& dims = x.type.shape.dims();
-  const auto values = verify::ToDoubles(x), gamma = verify::ToDoubles(operands[0]),
-             beta = verify::ToDoubles(operands[1]), old_mean = verify::ToDoubles(operands[2]),
-             old_variance = verify::ToDoubles(operands[3]);
+  const auto values = ToDoubles(x), gamma = ToDoubles(operands[0]), beta = ToDoubles(operands[1]),
+             old_mean = ToDoubles(operands[2]), old_variance = ToDoubles(operands[3]);
   const size_t channels = gamma.size(), count = values.size() / channels;
   size_t step = 1;
   for (size_t d = static_cast<size_t>(channel) + 1; d < dims.size(); ++d)

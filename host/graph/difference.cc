@@ -1,36 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/compare/difference.h"
-
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "cli/base/elements.h"
 #include "host/base/table.h"
 #include "host/graph/npy.h"
+#include "host/graph/values.h"
 
-namespace fusebox::cli {
+namespace fusebox {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-bool IsNan(Number value) { return std::isnan(value.real()) || std::isnan(value.imag()); }
+bool IsNan(ElementNumber value) { return std::isnan(value.real()) || std::isnan(value.imag()); }
 
-std::string Text(Number value) {
+std::string Text(ElementNumber value) {
   const std::string real = fmt::format("{:.9g}", static_cast<double>(value.real()));
   return value.imag() == 0 ? real : real + fmt::format("{:+.9g}j", static_cast<double>(value.imag()));
-}
-
-std::string Coordinates(const Shape& shape, size_t index) {
-  std::vector<size_t> at(shape.dims().size());
-  for (size_t d = at.size(); d-- > 0;) {
-    const auto dim = static_cast<size_t>(shape[d]);
-    at[d] = index % dim;
-    index /= dim;
-  }
-  return fmt::format("[{}]", fmt::join(at, ","));
 }
 
 Difference Otherwise(std::string what) {
@@ -70,12 +58,13 @@ Result<Difference> Compare(const Tensor& a, const Tensor& b, const Tolerance& to
   if (a.type.shape != b.type.shape || (a.type.dtype != b.type.dtype && !wider))
     return Otherwise("type " + ToString(a.type) + " and " + ToString(b.type));
   if (a.type.dtype == DType::kString) return CompareStrings(a, b);
+  if (!wider && std::ranges::equal(a.data.bytes(), b.data.bytes())) return Difference{.compared = true};
   Difference out{.compared = true};
   size_t worst = 0;
   const size_t count = ElementCount(a);
   for (size_t i = 0; i < count; ++i) {
-    const Number x = ElementAt(a, i);
-    const Number y = ElementAt(b, i);
+    const ElementNumber x = ElementAt(a, i);
+    const ElementNumber y = ElementAt(b, i);
     if (x == y || (IsNan(x) && IsNan(y))) continue;
     const auto distance = static_cast<double>(std::abs(x - y));
     const auto size = static_cast<double>(std::abs(y));
@@ -96,4 +85,4 @@ Result<Difference> Compare(const Tensor& a, const Tensor& b, const Tolerance& to
   return out;
 }
 
-}  // namespace fusebox::cli
+}  // namespace fusebox
