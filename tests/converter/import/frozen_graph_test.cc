@@ -14,7 +14,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using namespace fusebox::models;
-using namespace fusebox::samples;
+using namespace fusebox::test_models;
 
 // scores = relu(x * w + 1), classes = argmax; `keep` has a default.
 struct Net : V1Graph {

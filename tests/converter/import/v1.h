@@ -4,16 +4,16 @@
 
 #include <algorithm>
 
-#include "samples/models/v1_graph.h"
 #include "tests/converter/import/files.h"
 #include "tests/converter/passes/bench.h"
+#include "tests/testing/models/v1_graph.h"
 
 namespace fusebox::converter {
 
-inline Result<Converted> ConvertFrozen(const tf::GraphDef& graph, const samples::Names& inputs,
-                                       const samples::Names& outputs) {
+inline Result<Converted> ConvertFrozen(const tf::GraphDef& graph, const test_models::Names& inputs,
+                                       const test_models::Names& outputs) {
   const std::string path = testing::FreshDir() + "/frozen.pb";
-  FUSEBOX_TRY(samples::WriteFrozenGraph(path, graph));
+  FUSEBOX_TRY(test_models::WriteFrozenGraph(path, graph));
   Conversion conversion = FromFrozenGraph(path);
   conversion.options.registry = BuiltIn();
   conversion.options.inputs = inputs;

@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using namespace fusebox::samples;
+using namespace fusebox::test_models;
 
 Tensor Bool(bool value) {
   return {{DType::kBool, fusebox::Shape::Scalar()},

@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
-using namespace fusebox::samples;
+using namespace fusebox::test_models;
 
 struct LoopGraph : V1Graph {
   std::string Add(const std::string& a, const std::string& b) { return Op("Add", {a, b}); }

@@ -2,9 +2,9 @@
 // Recurrent layers as TensorFlow 1 writes them, with seeded weights.
 #pragma once
 
-#include "samples/models/v1_graph.h"
+#include "tests/testing/models/v1_graph.h"
 
-namespace fusebox::samples {
+namespace fusebox::test_models {
 
 struct V1RnnOptions {
   enum class Cell {
@@ -34,4 +34,4 @@ struct V1RnnOptions {
 V1Graph V1Rnn(const V1RnnOptions& options, uint64_t seed);
 Names OutputsOf(const V1RnnOptions& options);
 
-}  // namespace fusebox::samples
+}  // namespace fusebox::test_models

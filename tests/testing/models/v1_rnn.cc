@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "samples/models/v1_rnn.h"
+#include "tests/testing/models/v1_rnn.h"
 
-namespace fusebox::samples {
+namespace fusebox::test_models {
 namespace {
 
 using Cell = V1RnnOptions::Cell;
@@ -242,4 +242,4 @@ Names OutputsOf(const V1RnnOptions& options) {
   return one ? Names{"h", "output"} : Names{"c", "h", "output"};
 }
 
-}  // namespace fusebox::samples
+}  // namespace fusebox::test_models

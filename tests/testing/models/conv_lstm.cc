@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "samples/models/conv_lstm.h"
+#include "tests/testing/models/conv_lstm.h"
 
 #include "models/saved_model/saved_model_builder.h"
 
-namespace fusebox::samples {
+namespace fusebox::test_models {
 
 using namespace models;
 namespace {
@@ -261,4 +261,4 @@ Status WriteConvLstm(const std::string& dir, uint64_t seed, const ConvLstmOption
   return model.Write(dir);
 }
 
-}  // namespace fusebox::samples
+}  // namespace fusebox::test_models

@@ -8,7 +8,7 @@
 
 #include "host/base/status.h"
 
-namespace fusebox::samples {
+namespace fusebox::test_models {
 
 // x [batch, steps, size.., channels] -> "output" [batch, steps, size.., filters], or its last step, and with
 // return_state "state_h" and "state_c".
@@ -40,4 +40,4 @@ struct ConvLstmOptions {
 };
 Status WriteConvLstm(const std::string& dir, uint64_t seed, const ConvLstmOptions& options);
 
-}  // namespace fusebox::samples
+}  // namespace fusebox::test_models

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "samples/models/v1_graph.h"
+#include "tests/testing/models/v1_graph.h"
 
 #include "host/base/buffer.h"
 #include "models/saved_model/bundle_writer.h"
 #include "models/saved_model/saved_model_builder.h"
 
-namespace fusebox::samples {
+namespace fusebox::test_models {
 
 using namespace models;
 
@@ -270,4 +270,4 @@ Status WriteV1SavedModel(const std::string& dir, const tf::GraphDef& graph, cons
   return WriteSavedModel(dir, file, BundleWriter());
 }
 
-}  // namespace fusebox::samples
+}  // namespace fusebox::test_models

@@ -21,7 +21,7 @@
 #include "host/base/status.h"
 #include "models/saved_model/graph_builder.h"
 
-namespace fusebox::samples {
+namespace fusebox::test_models {
 
 using namespace models;
 
@@ -91,4 +91,4 @@ Status WriteFrozenGraph(const std::string& path, const tf::GraphDef& graph);
 Status WriteV1SavedModel(const std::string& dir, const tf::GraphDef& graph, const Names& inputs,
                          const Names& outputs);
 
-}  // namespace fusebox::samples
+}  // namespace fusebox::test_models
