@@ -6,8 +6,6 @@
 #include <thread>
 #include <vector>
 
-#include "host/run/run.h"
-
 namespace fusebox {
 namespace {
 
@@ -129,16 +127,6 @@ TEST(Workers, ServeSeveralCallersAtOnce) {
   for (int i = 0; i < 4; ++i) callers.emplace_back(work);
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(chunks, 4 * 300 * 20);
-}
-
-TEST(Threads, JoinChunksOfHugeLoops) {
-  run::Threads threads(2);
-  std::atomic<size_t> elements = 0;
-  const auto count = [](void* context, size_t begin, size_t end, uint32_t) noexcept {
-    *static_cast<std::atomic<size_t>*>(context) += end - begin;
-  };
-  threads.ParallelFor(size_t{1} << 40, 1, count, &elements);
-  EXPECT_EQ(elements, size_t{1} << 40);
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 #include <numbers>
 
 #include "host/graph/values.h"
+#include "tests/converter/import/tables/translate_cases.h"
 #include "tests/converter/passes/bench.h"
-#include "tests/converter/passes/translate_cases.h"
 
 namespace fusebox::converter {
 namespace {

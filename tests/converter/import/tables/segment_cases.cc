@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
-#include "tests/converter/passes/translate_cases.h"
+#include "tests/converter/import/tables/translate_cases.h"
 
 namespace fusebox::converter {
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/converter/passes/translate_cases.h"
+#include "tests/converter/import/tables/translate_cases.h"
 
 namespace fusebox::converter {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "tests/converter/passes/programs.h"
+#include "tests/converter/import/tables/programs.h"
 
 namespace fusebox::converter {
 namespace {

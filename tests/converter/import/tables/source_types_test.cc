@@ -4,8 +4,8 @@
 
 #include "host/graph/half.h"
 #include "host/graph/values.h"
+#include "tests/converter/import/tables/translate_cases.h"
 #include "tests/converter/passes/bench.h"
-#include "tests/converter/passes/translate_cases.h"
 
 namespace fusebox::converter {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "host/graph/values.h"
-#include "tests/converter/passes/programs.h"
+#include "tests/converter/import/tables/programs.h"
 
 namespace fusebox::converter {
 namespace {

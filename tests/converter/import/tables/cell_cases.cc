@@ -2,7 +2,7 @@
 // One step of a cell with one input and one unit, and its equations in f64.
 #include <cmath>
 
-#include "tests/converter/passes/translate_cases.h"
+#include "tests/converter/import/tables/translate_cases.h"
 
 namespace fusebox::converter {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lookup tables whose content the importer found.
 #include "host/graph/npy.h"
-#include "tests/converter/passes/programs.h"
+#include "tests/converter/import/tables/programs.h"
 
 namespace fusebox::converter {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "converter/words.h"
 #include "models/saved_model/saved_model_builder.h"
-#include "tests/converter/import/v1.h"
+#include "tests/converter/import/saved_model/v1.h"
 
 namespace fusebox::converter {
 namespace {

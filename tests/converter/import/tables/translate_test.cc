@@ -7,7 +7,7 @@
 #include <set>
 
 #include "host/graph/values.h"
-#include "tests/converter/passes/programs.h"
+#include "tests/converter/import/tables/programs.h"
 #include "tests/testing/pipeline.h"
 
 namespace fusebox::converter {

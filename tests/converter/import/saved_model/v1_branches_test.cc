@@ -2,7 +2,7 @@
 // Conditionals of TensorFlow 1 as IF, against the same choice made here.
 #include <gmock/gmock.h>
 
-#include "tests/converter/import/v1.h"
+#include "tests/converter/import/saved_model/v1.h"
 
 namespace fusebox::converter {
 namespace {

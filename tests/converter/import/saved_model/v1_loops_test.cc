@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tests/converter/import/v1.h"
+#include "tests/converter/import/saved_model/v1.h"
 
 namespace fusebox::converter {
 namespace {

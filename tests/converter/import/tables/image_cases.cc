@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tests/converter/passes/translate_cases.h"
+#include "tests/converter/import/tables/translate_cases.h"
 
 namespace fusebox::converter {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Variables and tensor lists.
 #include "host/graph/values.h"
-#include "tests/converter/passes/programs.h"
+#include "tests/converter/import/tables/programs.h"
 
 namespace fusebox::converter {
 namespace {
