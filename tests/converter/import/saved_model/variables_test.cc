@@ -9,8 +9,8 @@
 #include <set>
 
 #include "models/saved_model/saved_model_builder.h"
-#include "samples/models/models.h"
 #include "tests/converter/import/files.h"
+#include "tests/testing/models/models.h"
 
 namespace fusebox::saved_model {
 namespace {
@@ -68,7 +68,7 @@ std::set<int> CapturedVariables(const SavedModel& model, const Variables& variab
 }
 
 TEST(Variables, AgreeInBothSourcesForEverySampleModel) {
-  for (const SampleModel& sample : SampleModels()) {
+  for (const SampleModel& sample : test_models::NamedModels()) {
     std::string dir = FreshDir();
     ASSERT_TRUE(sample.write(dir, 1)) << sample.name;
     const auto model = LoadSavedModel(dir);

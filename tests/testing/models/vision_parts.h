@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Building blocks for the bodies of vision samples.
+// Building blocks for the bodies of vision models.
 #pragma once
 
 #include <vector>
 
 #include "models/saved_model/saved_model_builder.h"
 
-namespace fusebox::samples {
+namespace fusebox::test_models {
 
 using namespace models;
 
@@ -57,4 +57,4 @@ struct Suppressed {
 Suppressed SuppressGreedily(Expressions& e, const BoxColumns& boxes, const Ref& scores, const Ref& candidate,
                             const Ref& threshold, std::string_view hides, int rounds);
 
-}  // namespace fusebox::samples
+}  // namespace fusebox::test_models

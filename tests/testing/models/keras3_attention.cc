@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/saved_model/saved_model_builder.h"
-#include "samples/models/models.h"
+#include "tests/testing/models/keras3_attention.h"
 
-namespace fusebox::samples {
+#include "models/saved_model/saved_model_builder.h"
+
+namespace fusebox::test_models {
 
 using namespace models;
 namespace {
@@ -69,4 +70,4 @@ Status WriteKeras3Attention(const std::string& dir, uint64_t seed) {
   return model.Write(dir);
 }
 
-}  // namespace fusebox::samples
+}  // namespace fusebox::test_models

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "samples/models/vision.h"
+#include "tests/testing/models/vision.h"
 
 #include <string>
 
-#include "samples/models/vision_parts.h"
+#include "tests/testing/models/vision_parts.h"
 
-namespace fusebox::samples {
+namespace fusebox::test_models {
 namespace {
 
 // Corners in order: a row may store any two opposite ones.
@@ -223,4 +223,4 @@ Status WriteMaxUnpooling(const std::string& dir, uint64_t seed) {
                       {"unpooled"});
 }
 
-}  // namespace fusebox::samples
+}  // namespace fusebox::test_models

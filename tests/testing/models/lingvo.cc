@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/testing/models/lingvo.h"
+
 #include <map>
 
 #include "models/saved_model/saved_model_builder.h"
-#include "samples/models/models.h"
 
-namespace fusebox::samples {
+namespace fusebox::test_models {
 
 using namespace models;
 namespace {
@@ -170,4 +171,4 @@ Status WriteLingvo(const std::string& dir, uint64_t seed, const LingvoOptions& o
   return model.Write(dir);
 }
 
-}  // namespace fusebox::samples
+}  // namespace fusebox::test_models

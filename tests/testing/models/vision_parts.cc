@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "samples/models/vision_parts.h"
+#include "tests/testing/models/vision_parts.h"
 
-namespace fusebox::samples {
+namespace fusebox::test_models {
 namespace {
 
 Ref Area(Expressions& e, const BoxColumns& b) {
@@ -62,4 +62,4 @@ Suppressed SuppressGreedily(Expressions& e, const BoxColumns& boxes, const Ref& 
   return out;
 }
 
-}  // namespace fusebox::samples
+}  // namespace fusebox::test_models

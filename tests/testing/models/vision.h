@@ -8,7 +8,7 @@
 
 #include "host/base/status.h"
 
-namespace fusebox::samples {
+namespace fusebox::test_models {
 
 // boxes [8,4], scores [8] -> non_max_suppression_padded_v2 (at most 5, overlap 0.4, score 0.05) -> "indices"
 // [5], "count".
@@ -21,4 +21,4 @@ Status WriteDenseImageWarp(const std::string& dir, uint64_t seed);
 // updates [2,2,2,3], indices i32 of the same shape -> addons:MaxUnpooling2D (2 by 2) -> "unpooled" [2,4,4,3].
 Status WriteMaxUnpooling(const std::string& dir, uint64_t seed);
 
-}  // namespace fusebox::samples
+}  // namespace fusebox::test_models
