@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "check/workload.h"
+#include "host/graph/values.h"
 #include "host/speed.h"
 #include "host/tflite/tflite.h"
-#include "host/verify/cases.h"
 #include "host/verify/verify.h"
 
 namespace fusebox::check {
@@ -240,7 +240,7 @@ Finding WithBodies(const Subject& subject, const Check& check) {
 }
 
 bool HasNan(const Tensor& t) {
-  const auto values = verify::ToDoubles(t);
+  const auto values = ToDoubles(t);
   return std::ranges::any_of(values, [](double v) { return std::isnan(v); });
 }
 

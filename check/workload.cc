@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 
-#include "host/graph/half.h"
 #include "host/graph/npy.h"
+#include "host/graph/values.h"
 #include "host/tflite/tflite.h"
 #include "host/verify/cases.h"
 
@@ -16,54 +15,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string IndexText(const Shape& shape, size_t element) {
-  std::string text;
-  for (size_t i = shape.dims().size(); i-- > 0;) {
-    const auto dim = static_cast<size_t>(std::max<int64_t>(shape[i], 1));
-    text = std::to_string(element % dim) + (text.empty() ? "" : ",") + text;
-    element /= dim;
+// Returns where two outputs of one type differ, with both values, or an empty string.
+std::string DifferenceOf(const Tensor& a, const Tensor& b, double rtol, double steps) {
+  double atol = 0;
+  if (rtol != 0 && !IsFloat(a.type.dtype)) atol = steps;
+  if (rtol != 0 && IsFloat(a.type.dtype)) {
+    double largest = 1;
+    for (const double value : ToDoubles(a))
+      if (std::isfinite(value)) largest = std::max(largest, std::fabs(value));
+    atol = rtol * largest;
   }
-  return "[" + text + "]";
-}
-
-std::string NumberText(double value) {
-  char text[32];
-  snprintf(text, sizeof(text), "%.7g", value);
-  return text;
-}
-
-// Returns the elements as doubles, also for f16, or nothing if they are no numbers.
-std::vector<double> NumbersOf(const Tensor& t) {
-  if (t.type.dtype != DType::kF16) return verify::ToDoubles(t);
-  const auto values = t.data.As<Half>();
-  return {values.begin(), values.end()};
-}
-
-// Returns the first difference of two outputs of one type, as its place and both values, or an empty string.
-std::string FirstDifference(const Tensor& a, const Tensor& b, double rtol, double steps) {
-  const auto x = NumbersOf(a);
-  const auto y = NumbersOf(b);
-  if (rtol == 0 || x.empty()) {
-    if (a.data.size() == b.data.size() && std::memcmp(a.data.data(), b.data.data(), a.data.size()) == 0)
-      return {};
-    if (x.empty()) return "the bytes differ";
-  }
-  double largest = 0;
-  for (const double v : x)
-    if (std::isfinite(v)) largest = std::max(largest, std::fabs(v));
-  const double bound = rtol == 0 ? 0 : IsFloat(a.type.dtype) ? rtol * std::max(largest, 1.0) : steps;
-  for (size_t i = 0; i < x.size() && i < y.size(); ++i) {
-    const bool same = x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]));
-    if (!same && !(std::fabs(x[i] - y[i]) <= bound))
-      return IndexText(a.type.shape, i) + ": " + NumberText(x[i]) + " and " + NumberText(y[i]);
-  }
-  return {};
-}
-
-Tensor AsHalf(const Tensor& t) {
-  std::vector<Half> halves;
-  for (const float value : t.data.As<float>()) halves.push_back(static_cast<Half>(value));
-  return {{DType::kF16, t.type.shape}, Buffer::Of<Half>(halves)};
+  const auto difference = Compare(a, b, {.atol = atol, .rtol = 0});
+  if (!difference) return difference.error().message;
+  return difference->within ? "" : difference->where;
 }
 
 Tensor WithSpecial(Tensor t, double special) {
@@ -116,10 +80,7 @@ Result<Tensor> MakeInput(const Type& declared, const Quant* quant, uint64_t seed
       texts.push_back("text " + std::to_string(seed + index + static_cast<uint64_t>(i)) + " of a test");
     return Tensor{type, PackStrings(texts)};
   }
-  const bool half = type.dtype == DType::kF16;
-  const Type drawn{half ? DType::kF32 : type.dtype, type.shape};
-  Tensor value = verify::MakeOperand(drawn, verify::ValueClass::kNormal, seed, index, quant);
-  if (half) value = AsHalf(value);
+  Tensor value = verify::MakeOperand(type, verify::ValueClass::kNormal, seed, index, quant);
   if (!value.data)
     return Invalid("there are no values of type " + ToString(type) + " for input " + std::to_string(index));
   return value;
@@ -201,8 +162,7 @@ std::string DifferenceOf(const std::vector<Tensor>& a, const std::vector<Tensor>
   for (size_t i = 0; i < a.size(); ++i) {
     const std::string place = "output " + std::to_string(i) + " ";
     if (a[i].type != b[i].type) return place + "is " + ToString(a[i].type) + " and " + ToString(b[i].type);
-    if (const std::string where = FirstDifference(a[i], b[i], rtol, steps); !where.empty())
-      return place + where;
+    if (const std::string where = DifferenceOf(a[i], b[i], rtol, steps); !where.empty()) return place + where;
   }
   return {};
 }

@@ -47,32 +47,10 @@ Result<Imported> ImportFrom(const std::string& source, const Options& options, a
 
 }  // namespace
 
-Conversion FromSavedModel(std::string dir) {
-  Conversion out;
-  out.source_ = std::move(dir);
-  return out;
-}
-
-Conversion FromFrozenGraph(std::string file) {
-  Conversion out;
-  out.format_ = Conversion::Format::kFrozenGraph;
-  out.source_ = std::move(file);
-  return out;
-}
-
-Conversion FromKeras(std::string file) {
-  Conversion out;
-  out.format_ = Conversion::Format::kKeras;
-  out.source_ = std::move(file);
-  return out;
-}
-
-Conversion FromTflite(std::string file) {
-  Conversion out;
-  out.format_ = Conversion::Format::kTflite;
-  out.source_ = std::move(file);
-  return out;
-}
+Conversion FromSavedModel(std::string dir) { return {Conversion::Format::kSavedModel, std::move(dir)}; }
+Conversion FromFrozenGraph(std::string file) { return {Conversion::Format::kFrozenGraph, std::move(file)}; }
+Conversion FromKeras(std::string file) { return {Conversion::Format::kKeras, std::move(file)}; }
+Conversion FromTflite(std::string file) { return {Conversion::Format::kTflite, std::move(file)}; }
 
 Result<Converted> Conversion::Convert() {
   report_ = {};

@@ -111,7 +111,9 @@ class Conversion {
   friend Conversion FromKeras(std::string file);
   friend Conversion FromTflite(std::string file);
   Result<Converted> Run();
-  Format format_ = Format::kSavedModel;
+  Conversion(Format format, std::string source) : format_(format), source_(std::move(source)) {}
+
+  Format format_;
   std::string source_;
   Report report_;
 };

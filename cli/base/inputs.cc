@@ -7,9 +7,9 @@
 #include <map>
 
 #include "cli/base/checks.h"
-#include "cli/base/seeded.h"
 #include "host/base/json.h"
 #include "host/graph/npy.h"
+#include "host/graph/values.h"
 
 namespace fusebox::cli {
 

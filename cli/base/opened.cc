@@ -2,7 +2,7 @@
 #include "cli/base/opened.h"
 
 #include "cli/base/print.h"
-#include "cli/base/seeded.h"
+#include "host/graph/values.h"
 
 namespace fusebox::cli {
 

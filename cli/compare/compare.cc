@@ -9,8 +9,6 @@
 #include "cli/base/opened.h"
 #include "cli/base/plugin_flags.h"
 #include "cli/base/print.h"
-#include "cli/base/seeded.h"
-#include "cli/compare/difference.h"
 #include "cli/compare/layers.h"
 #include "cli/inspect/inspect.h"
 #include "host/base/table.h"

@@ -7,8 +7,6 @@
 #include <cmath>
 #include <map>
 
-#include "cli/base/elements.h"
-
 namespace fusebox::cli {
 namespace {
 
@@ -57,13 +55,9 @@ Tensor Real(const Tensor& tensor, const Quant* quant) {
   const double scale = scaled ? quant->scales[0] : 1;
   const double zero = scaled && !quant->zero_points.empty() ? static_cast<double>(quant->zero_points[0]) : 0;
   std::vector<double> values(count);
-  for (size_t i = 0; i < count; ++i)
-    values[i] = (static_cast<double>(ElementAt(tensor, i).real()) - zero) * scale;
+  ReadDoubles(tensor, 0, values);
+  for (double& value : values) value = (value - zero) * scale;
   return {{DType::kF64, tensor.type.shape}, Buffer::Of<double>(std::move(values))};
-}
-
-bool IsComplex(const Tensor& tensor) {
-  return tensor.type.dtype == DType::kComplex64 || tensor.type.dtype == DType::kComplex128;
 }
 
 void AddSquares(const Tensor& a, const Tensor& b, Squares& squares) {
@@ -126,7 +120,7 @@ Status AddLayers(Exposed& a, const Exposed& b, std::span<const int> partners, co
     FUSEBOX_ASSIGN(const Tensor right, b.opened.session->output(static_cast<int>(b.outputs[j])));
     Layer& layer = a.layers[i];
     layer.type = left.type;
-    if (IsComplex(left) || IsComplex(right)) {
+    if (IsComplex(left.type.dtype) || IsComplex(right.type.dtype)) {
       FUSEBOX_ASSIGN(const Difference d, Compare(left, right, tolerance));
       layer.difference.Add(d);
       continue;

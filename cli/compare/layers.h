@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cli/base/opened.h"
-#include "cli/compare/difference.h"
+#include "host/graph/values.h"
 
 namespace fusebox::cli {
 

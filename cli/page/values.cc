@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <functional>
 
 #include "cli/base/elements.h"
 #include "cli/page/page.h"
+#include "host/graph/values.h"
 
 namespace fusebox::cli::page {
 namespace {
@@ -16,30 +16,15 @@ constexpr size_t kScales = 8;
 
 using Visit = std::function<void(std::span<const double>)>;
 
-template <class T>
-void ForEachOf(const Tensor& tensor, const Visit& visit) {
-  std::vector<T> raw(4096);
-  std::vector<double> values;
-  for (size_t at = 0; at < tensor.data.size() / sizeof(T); at += raw.size()) {
-    const size_t count = std::min(raw.size(), tensor.data.size() / sizeof(T) - at);
-    std::memcpy(raw.data(), tensor.data.data() + at * sizeof(T), count * sizeof(T));  // may be unaligned
-    values.assign(raw.begin(), raw.begin() + static_cast<ptrdiff_t>(count));
-    visit(values);
-  }
-}
-
-// All elements as numbers, in pieces; the common types fast.
+// All elements as numbers, in pieces.
 void ForEach(const Tensor& tensor, const Visit& visit) {
-  switch (tensor.type.dtype) {
-    case DType::kF32: return ForEachOf<float>(tensor, visit);
-    case DType::kI8: return ForEachOf<int8_t>(tensor, visit);
-    case DType::kU8: return ForEachOf<uint8_t>(tensor, visit);
-    case DType::kI32: return ForEachOf<int32_t>(tensor, visit);
-    default: break;
-  }
-  for (size_t i = 0; i < ElementCount(tensor); ++i) {
-    const auto value = static_cast<double>(ElementAt(tensor, i).real());
-    visit({&value, 1});
+  constexpr size_t kPiece = 4096;
+  std::vector<double> values;
+  const size_t count = ElementCount(tensor);
+  for (size_t at = 0; at < count; at += kPiece) {
+    values.resize(std::min(kPiece, count - at));
+    ReadDoubles(tensor, at, values);
+    visit(values);
   }
 }
 
@@ -76,12 +61,6 @@ std::vector<size_t> BinsOf(const Tensor& tensor, const Statistics& s) {
       if (std::isfinite(v)) ++bins[std::min(static_cast<size_t>((v - s.low) / width), kBins - 1)];
   });
   return bins;
-}
-
-bool IsNumeric(const Tensor& tensor) {
-  const DType dtype = tensor.type.dtype;
-  return dtype != DType::kString && dtype != DType::kResource && dtype != DType::kVariant &&
-         dtype != DType::kComplex64 && dtype != DType::kComplex128;
 }
 
 void AddStatistics(const Tensor& tensor, Json& out) {
@@ -121,7 +100,7 @@ Json JsonOf(const Value& value) {
   const Tensor tensor{value.type, value.data};
   out["bytes"] = value.data.size();
   if (auto first = FirstElements(tensor, kShown)) out["first"] = *std::move(first);
-  if (IsNumeric(tensor)) AddStatistics(tensor, out);
+  if (IsNumeric(value.type.dtype) && !IsComplex(value.type.dtype)) AddStatistics(tensor, out);
   value.data.Release();
   return out;
 }

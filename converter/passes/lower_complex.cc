@@ -9,6 +9,7 @@
 
 #include "converter/passes/pass.h"
 #include "converter/passes/rewrite.h"
+#include "host/graph/values.h"
 
 namespace fusebox::converter {
 namespace {
@@ -19,8 +20,6 @@ constexpr int64_t kLongest = 4096;  // of a transform; its matrices grow with th
 struct Parts {
   ValueId real, imaginary;
 };
-
-bool IsComplex(DType type) { return type == DType::kComplex64 || type == DType::kComplex128; }
 
 class Lowering {
  public:

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "host/graph/types.h"
 
@@ -19,8 +21,9 @@ Result<Tensor> ParseNpy(std::string_view bytes, const std::string& name);
 Result<std::string> FormatNpy(const Tensor&);
 Status WriteNpy(const std::string& path, const Tensor&);
 
-// Packs a list of strings into the payload of a STRING tensor, and back. Unpack checks every offset.
+// Packs a list of strings into the payload of a STRING tensor, and back. Every offset is checked.
 Buffer PackStrings(const std::vector<std::string>&);
 Result<std::vector<std::string>> UnpackStrings(const Buffer&);
+Result<std::vector<std::string_view>> StringsIn(const Buffer&);  // valid as long as the buffer
 
 }  // namespace fusebox

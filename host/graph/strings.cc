@@ -26,7 +26,7 @@ Buffer PackStrings(const std::vector<std::string>& strings) {
   });
 }
 
-Result<std::vector<std::string>> UnpackStrings(const Buffer& data) {
+Result<std::vector<std::string_view>> StringsIn(const Buffer& data) {
   const auto word = [&](size_t i) {
     int32_t value;
     std::memcpy(&value, data.data() + 4 * i, 4);
@@ -36,7 +36,7 @@ Result<std::vector<std::string>> UnpackStrings(const Buffer& data) {
   const int32_t count = word(0);
   const uint64_t header = 4 * (static_cast<uint64_t>(count) + 2);
   if (count < 0 || header > data.size()) return Invalid("string tensor has an invalid count");
-  std::vector<std::string> strings;
+  std::vector<std::string_view> strings;
   strings.reserve(static_cast<size_t>(count));
   for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
     const int64_t begin = word(1 + i);
@@ -48,6 +48,11 @@ Result<std::vector<std::string>> UnpackStrings(const Buffer& data) {
                          static_cast<size_t>(end - begin));
   }
   return strings;
+}
+
+Result<std::vector<std::string>> UnpackStrings(const Buffer& data) {
+  FUSEBOX_ASSIGN(const auto strings, StringsIn(data));
+  return std::vector<std::string>(strings.begin(), strings.end());
 }
 
 }  // namespace fusebox

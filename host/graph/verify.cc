@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <optional>
 
 #include "host/graph/calls.h"
 #include "host/graph/graph.h"
+#include "host/graph/npy.h"
 #include "host/graph/quant.h"
 
 namespace fusebox {
@@ -19,34 +19,13 @@ std::string InputPlace(size_t i) { return "input " + std::to_string(i); }
 std::string OperandPlace(size_t i) { return "operand " + std::to_string(i); }
 std::string ResultPlace(size_t i) { return "result " + std::to_string(i); }
 
-Status VerifyStrings(const Buffer& data) {
-  const auto word = [&](size_t i) {
-    int32_t value;
-    std::memcpy(&value, data.data() + 4 * i, 4);
-    return value;
-  };
-  if (data.size() < 4) return Invalid("string constant has no count");
-  const int32_t count = word(0);
-  const uint64_t header = 4 * (static_cast<uint64_t>(count) + 2);
-  if (count < 0 || header > data.size()) return Invalid("string constant has an invalid count");
-  for (size_t i = 0; i <= static_cast<size_t>(count); ++i) {
-    const int32_t offset = word(1 + i);
-    const int32_t least = i == 0 ? static_cast<int32_t>(header) : word(i);
-    if (offset < least || static_cast<size_t>(offset) > data.size())
-      return Invalid("string constant has invalid offsets");
-  }
-  return {};
-}
-
 Status VerifyConstant(const Value& value) {
   if (value.is_variable) return Invalid("is both a constant and a variable tensor");
   if (value.type.dtype == DType::kString) {
-    FUSEBOX_TRY(VerifyStrings(value.data));
-    int32_t count;
-    std::memcpy(&count, value.data.data(), 4);
+    FUSEBOX_ASSIGN(const auto strings, StringsIn(value.data));
     const auto elements = value.type.shape.element_count();
-    if (elements && *elements != count)
-      return Invalid("string constant holds " + std::to_string(count) + " strings");
+    if (elements && *elements != static_cast<int64_t>(strings.size()))
+      return Invalid("string constant holds " + std::to_string(strings.size()) + " strings");
     return {};
   }
   const auto size = ByteSize(value.type);

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "host/graph/half.h"
+#include "host/graph/values.h"
 #include "host/tflite/dtypes.h"
 #include "host/tflite/file.h"
 
@@ -30,32 +31,16 @@ Result<std::vector<double>> ReadNumbers(const File& file, const format::SubGraph
   }
   const format::Tensor& tensor = *graph.tensors()->Get(static_cast<unsigned>(index));
   FUSEBOX_ASSIGN(const Buffer data, ReadBuffer(file, tensor.buffer()));
-  std::vector<double> numbers;
-  const auto collect = [&](auto sample, auto&& convert) {
-    using T = decltype(sample);
-    for (size_t i = 0; i + sizeof(T) <= data.size(); i += sizeof(T)) {
-      T value;
-      std::memcpy(&value, data.data() + i, sizeof value);
-      numbers.push_back(convert(value));
-    }
-  };
-  const auto plain = [](auto value) { return static_cast<double>(value); };
-  switch (DTypeOf(tensor.type())) {
-    case DType::kF32: collect(float{}, plain); break;
+  const DType dtype = DTypeOf(tensor.type());
+  switch (dtype) {
+    case DType::kF32:
     case DType::kF16:
-      collect(uint16_t{}, [](uint16_t half) {
-        Half value;
-        std::memcpy(&value, &half, 2);
-        return static_cast<double>(value);
-      });
-      break;
-    case DType::kI64: collect(int64_t{}, plain); break;
-    case DType::kI32: collect(int32_t{}, plain); break;
-    case DType::kI8: collect(int8_t{}, plain); break;
-    default:
-      return Unsupported("quantization by tensors of type " + std::string(Name(DTypeOf(tensor.type()))));
+    case DType::kI64:
+    case DType::kI32:
+    case DType::kI8: break;
+    default: return Unsupported("quantization by tensors of type " + std::string(Name(dtype)));
   }
-  return numbers;
+  return ToDoubles({{dtype, {static_cast<int64_t>(data.size() * 8 / BitsOf(dtype))}}, data});
 }
 
 Status ReadBlockwise(const File& file, const format::SubGraph& graph,

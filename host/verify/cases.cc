@@ -2,10 +2,11 @@
 #include "host/verify/cases.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <optional>
 #include <random>
+
+#include "host/graph/values.h"
 
 namespace fusebox::verify {
 
@@ -45,20 +46,6 @@ double Draw(ValueClass c, std::mt19937_64& random, size_t index, size_t hot) {
   return 0;
 }
 
-template <class T>
-Tensor Filled(const Type& type, size_t count, const auto& draw) {
-  return {type, Buffer::Make(count * sizeof(T), [&](std::span<std::byte> out) {
-            auto* to = reinterpret_cast<T*>(out.data());
-            for (size_t i = 0; i < count; ++i) to[i] = static_cast<T>(draw(i));
-          })};
-}
-
-template <class T>
-Tensor Convert(const Tensor& from, DType dtype) {
-  const auto values = ToDoubles(from);
-  return Filled<T>({dtype, from.type.shape}, values.size(), [&](size_t i) { return values[i]; });
-}
-
 // A stored integer of `bits` bits; `zero` stands for the real 0.
 int64_t DrawStored(ValueClass c, std::mt19937_64& random, bool is_hot, int bits, bool is_signed,
                    int64_t zero) {
@@ -78,76 +65,29 @@ int64_t DrawStored(ValueClass c, std::mt19937_64& random, bool is_hot, int bits,
   return zero;
 }
 
-// Two 4-bit values per byte, the first in the low half.
-Tensor FilledNibbles(const Type& type, size_t count, const auto& draw) {
-  return {type, Buffer::Make((count + 1) / 2, [&](std::span<std::byte> out) {
-            std::ranges::fill(out, std::byte{0});
-            for (size_t i = 0; i < count; ++i)
-              out[i / 2] |= static_cast<std::byte>((draw(i) & 15) << (i % 2 * 4));
-          })};
-}
-
-std::vector<double> Nibbles(const Tensor& t) {
-  std::vector<double> out(static_cast<size_t>(t.type.shape.element_count().value_or(0)));
-  const auto bytes = t.data.As<uint8_t>();
-  for (size_t i = 0; i < out.size(); ++i) {
-    const int half = bytes[i / 2] >> (i % 2 * 4) & 15;
-    out[i] = half < 8 ? half : half - 16;
-  }
-  return out;
-}
-
 }  // namespace
 
 Tensor MakeOperand(const Type& type, ValueClass c, uint64_t seed, size_t operand, const Quant* quant) {
+  const auto bytes = ByteSize(type);
+  if (!bytes || !IsNumeric(type.dtype)) return {type, {}};
   std::mt19937_64 random(seed * 1000003 + operand * 31 + static_cast<uint64_t>(c));
   const auto count = static_cast<size_t>(type.shape.element_count().value_or(0));
   const size_t hot = count ? random() % count : 0;
-  const auto real = [&](size_t i) { return Draw(c, random, i, hot); };
   const int64_t zero = quant && !quant->zero_points.empty() ? quant->zero_points[0] : 0;
-  const auto stored = [&](size_t i) {
+  const auto real = [&](size_t i) { return Draw(c, random, i, hot); };
+  const auto integer = [&](size_t i) -> int64_t {
+    if (type.dtype == DType::kBool) return c != ValueClass::kZero && random() % 2;
+    if (quant == nullptr) return c == ValueClass::kZero ? 0 : static_cast<int64_t>(random() % 4);
     return DrawStored(c, random, i == hot, static_cast<int>(BitsOf(type.dtype)), type.dtype != DType::kU8,
                       zero);
   };
-  const auto small = [&](size_t i) -> int64_t {
-    if (quant != nullptr) return stored(i);
-    return c == ValueClass::kZero ? 0 : static_cast<int64_t>(random() % 4);
-  };
-  switch (type.dtype) {
-    case DType::kF32: return Filled<float>(type, count, real);
-    case DType::kF64: return Filled<double>(type, count, real);
-    case DType::kI32: return Filled<int32_t>(type, count, small);
-    case DType::kI64: return Filled<int64_t>(type, count, small);
-    case DType::kI4: return FilledNibbles(type, count, small);
-    case DType::kI8: return Filled<int8_t>(type, count, small);
-    case DType::kU8: return Filled<uint8_t>(type, count, small);
-    case DType::kI16: return Filled<int16_t>(type, count, small);
-    case DType::kBool:
-      return Filled<bool>(type, count, [&](size_t) { return c != ValueClass::kZero && random() % 2; });
-    default: return {type, {}};
-  }
+  return {type, Buffer::Make(
+                    *bytes, [&](std::span<std::byte> memory) { FillElements(type, memory, real, integer); })};
 }
 
 Tensor ToF64(const Tensor& t) {
-  return t.type.dtype == DType::kF32 && t.data ? Convert<double>(t, DType::kF64) : t;
-}
-
-std::vector<double> ToDoubles(const Tensor& t) {
-  std::vector<double> out;
-  const auto take = [&]<class T>(T) { out.assign(t.data.As<T>().begin(), t.data.As<T>().end()); };
-  switch (t.type.dtype) {
-    case DType::kF32: take(float{}); break;
-    case DType::kF64: take(double{}); break;
-    case DType::kI32: take(int32_t{}); break;
-    case DType::kI64: take(int64_t{}); break;
-    case DType::kI16: take(int16_t{}); break;
-    case DType::kI4: return Nibbles(t);
-    case DType::kI8: take(int8_t{}); break;
-    case DType::kU8:
-    case DType::kBool: take(uint8_t{}); break;
-    default: break;
-  }
-  return out;
+  if (t.type.dtype != DType::kF32 || !t.data) return t;
+  return {{DType::kF64, t.type.shape}, Buffer::Of<double>(ToDoubles(t))};
 }
 
 namespace {

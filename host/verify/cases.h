@@ -24,7 +24,5 @@ void RetypeToF64(Module&);
 // Then: the numbers that quantized weights of ops on floats stand for, in f64.
 void RetypeWeightsToF64(Module&);
 Tensor ToF64(const Tensor&);
-// Elements as doubles; empty for non-numeric types.
-std::vector<double> ToDoubles(const Tensor&);
 
 }  // namespace fusebox::verify

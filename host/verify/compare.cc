@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "host/verify/cases.h"
+#include "host/graph/values.h"
 
 namespace fusebox::verify {
 
@@ -16,18 +16,6 @@ std::string Short(double x) {
 }
 
 namespace {
-
-std::string Position(const Shape& shape, size_t index) {
-  std::vector<std::string> at;
-  for (size_t d = shape.dims().size(); d-- > 0;) {
-    const auto size = static_cast<size_t>(std::max<int64_t>(shape[d], 1));
-    at.push_back(std::to_string(index % size));
-    index /= size;
-  }
-  std::string out = "[";
-  for (size_t i = at.size(); i-- > 0;) out += at[i] + (i ? "," : "");
-  return out + "]";
-}
 
 bool Same(double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b; }
 
@@ -91,7 +79,7 @@ void CompareResult(size_t result, const Tensor& fused, const Tensor& truth, cons
     if ((within && !out.passed) || (scaled <= out.worst && within == out.passed)) continue;
     out.worst = within == out.passed ? scaled : std::max(scaled, out.worst);
     out.passed &= within;
-    out.where = "result " + std::to_string(result) + " " + Position(truth.type.shape, i) + ": " +
+    out.where = "result " + std::to_string(result) + " " + Coordinates(truth.type.shape, i) + ": " +
                 Short(is[i]) + ", expected " + Short(should[i]);
   }
   constexpr size_t kEnough = 32;  // for an average

@@ -8,8 +8,8 @@
 
 #include "host/base/log.h"
 #include "host/fusion/fusion.h"
+#include "host/graph/values.h"
 #include "host/graph/view.h"
-#include "host/verify/cases.h"
 #include "host/verify/compare.h"
 #include "host/verify/runnable.h"
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "host/graph/values.h"
 #include "host/verify/cases.h"
 #include "host/verify/compare.h"
 #include "host/verify/rounding.h"

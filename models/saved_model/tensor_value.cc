@@ -73,13 +73,8 @@ TensorValue Strings(std::vector<std::string> values) {
 
 TensorValue String(std::string value) { return {tf::DT_STRING, kScalar, {}, {std::move(value)}}; }
 
-// SplitMix64: distributions of the standard library differ between implementations.
 float Random::Uniform(float low, float high) {
-  uint64_t z = (state_ += 0x9e3779b97f4a7c15ull);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-  z ^= z >> 31;
-  return low + (high - low) * (static_cast<float>(z >> 40) * 0x1p-24f);
+  return low + (high - low) * (static_cast<float>(bits_.Next() >> 40) * 0x1p-24f);
 }
 
 TensorValue Random::Uniform(const Shape& shape, float low, float high) {

@@ -10,6 +10,7 @@
 
 #include "converter/import/saved_model/graph.pb.h"
 #include "host/graph/types.h"
+#include "host/graph/values.h"
 
 namespace fusebox::models {
 
@@ -40,14 +41,14 @@ tf::TensorShape ShapeProto(const Shape& shape);
 // Equal numbers on all platforms for equal seeds.
 class Random {
  public:
-  explicit Random(uint64_t seed) : state_(seed) {}
+  explicit Random(uint64_t seed) : bits_(seed) {}
   float Uniform(float low, float high);
   TensorValue Uniform(const Shape& shape, float low, float high);
   // Glorot-like weights: uniform within +-sqrt(6 / (sum of the last two dimensions)).
   TensorValue Weights(const Shape& shape);
 
  private:
-  uint64_t state_;
+  SplitMix bits_;
 };
 
 }  // namespace fusebox::models

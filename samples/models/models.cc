@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "samples/models/vision.h"
-
 namespace fusebox::samples {
 namespace {
 
@@ -26,16 +24,11 @@ using Rnn = RecurrentOptions;
 template <Rnn kOptions>
 constexpr auto kWriteRnn = WriteAs<&WriteRecurrent, kOptions>;
 
-using Lingvo = LingvoOptions;
-template <Lingvo kOptions>
-constexpr auto kWriteLingvo = WriteAs<&WriteLingvo, kOptions>;
-
 constexpr SampleModel kModels[] = {
     {"dense",
      "three Dense layers with Relu and Softmax, batch dynamic; a second signature returns the logits",
      WriteDense},
     {"keras3_dense", "the same as exported by Keras 3: each variable is saved twice", WriteKeras3Dense},
-    {"keras3_attention", "MultiHeadAttention of Keras 3 with a residual Add", WriteKeras3Attention},
     {"keras_lstm", "Keras LSTM and Dense, batch dynamic", kWriteLstm<Lstm{}>},
     {"lstm_time_major", "LSTM on [steps, batch, inputs], all steps returned",
      kWriteLstm<Lstm{.time_major = true, .return_sequences = true}>},
@@ -75,21 +68,6 @@ constexpr SampleModel kModels[] = {
      kWriteRnn<Rnn{.cell = Rnn::Cell::kLstm, .return_sequences = true, .merge = Rnn::Merge::kConcat}>},
     {"stateful_lstm", "LSTM that keeps its states between calls",
      kWriteRnn<Rnn{.cell = Rnn::Cell::kLstm, .batch = 1, .stateful = true}>},
-    {"lingvo_lstm", "a cell of Lingvo that starts from zeros", kWriteLingvo<Lingvo{}>},
-    {"lingvo_states", "a cell of Lingvo whose states are inputs and outputs",
-     kWriteLingvo<Lingvo{.batch = 2, .states = true, .cell_clip = 0.25F}>},
-    {"lingvo_projection", "a cell of Lingvo with a projection, both clipped",
-     kWriteLingvo<Lingvo{
-         .batch = 2, .outputs = 5, .states = true, .cell_clip = 0.5F, .projection_clip = 0.125F}>},
-    {"lingvo_norm_coupled",
-     "a layer-normalized cell of Lingvo with coupled gates; the annotation has the clip",
-     kWriteLingvo<Lingvo{
-         .outputs = 6, .layer_norm = true, .coupled = true, .cell_clip = 1, .clip_attribute = true}>},
-    {"lingvo_per_gate", "the same interface with one matrix product per gate",
-     kWriteLingvo<Lingvo{
-         .batch = 2, .outputs = 6, .layer_norm = true, .states = true, .body = Lingvo::Body::kPerGate}>},
-    {"lingvo_swapped_gates", "the same interface with a wrong body: input and forget gate swapped",
-     kWriteLingvo<Lingvo{.batch = 2, .states = true, .body = Lingvo::Body::kSwappedGates}>},
     {"custom_fused", "two Conv2D into my_custom_fused_op with a placeholder body",
      WriteAs<&WriteCustomFused, CustomFusedOptions{}>},
     {"custom_fused_body", "the same with a real body",
@@ -101,10 +79,6 @@ constexpr SampleModel kModels[] = {
      WriteAs<&WriteConvRelu, ConvReluOptions{.spatial_bias = true}>},
     {"conv_classifier", "convolutions with batch normalization, pool, Dense, Softmax, batch dynamic",
      WriteConvClassifier},
-    {"non_max_suppression", "non_max_suppression_padded_v2 with a real body", WriteNonMaxSuppression},
-    {"detection_post_process", "TFLite_Detection_PostProcess with a real body", WriteDetectionPostProcess},
-    {"dense_image_warp", "addons:DenseImageWarp with a real body", WriteDenseImageWarp},
-    {"max_unpooling", "addons:MaxUnpooling2D with a real body", WriteMaxUnpooling},
     {"counter", "a variable that the model changes; a second signature reads it", WriteCounter},
 };
 

@@ -26,10 +26,6 @@ Status WriteDense(const std::string& dir, uint64_t seed);
 // The same as saved by `model.export()` of Keras 3.
 Status WriteKeras3Dense(const std::string& dir, uint64_t seed);
 
-// x [?,steps,8] -> MultiHeadAttention of Keras 3 on itself (2 heads of 4), residual Add -> "output"
-// [?,steps,8].
-Status WriteKeras3Attention(const std::string& dir, uint64_t seed);
-
 // x [?,units] -> MatMul, BiasAdd, Relu, `layers` times -> "output" [?,units]: a model of any size.
 Status WriteDenseStack(const std::string& dir, uint64_t seed, int layers, int64_t units);
 
@@ -126,25 +122,6 @@ struct RecurrentOptions {
   int backward_units = 0;  // 0: as forward
 };
 Status WriteRecurrent(const std::string& dir, uint64_t seed, const RecurrentOptions& options);
-
-// A cell of Lingvo as a function with `_implements`: signature "serving_default" (x [batch, inputs] (, m0,
-// c0)) -> "m1" (, "c1").
-struct LingvoOptions {
-  int batch = -1;  // -1: dynamic
-  int inputs = 3;
-  int cells = 8;
-  int outputs = 0;  // 0: no projection, as many as cells
-  bool layer_norm = false;
-  bool coupled = false;         // input gate = 1 - forget gate
-  bool states = false;          // m0 and c0 are arguments, c1 is a result; else the cell starts from zeros
-  float cell_clip = 0;          // 0: none
-  float projection_clip = 0;    // 0: none
-  bool clip_attribute = false;  // the annotation contains the clip bounds too
-  // kPerGate: one matrix product per gate, as in another library. kSwappedGates: a wrong body.
-  enum class Body { kLingvo, kPerGate, kSwappedGates } body = Body::kLingvo;
-  bool bare_name = false;  // without the prefix "lingvo."
-};
-Status WriteLingvo(const std::string& dir, uint64_t seed, const LingvoOptions& options);
 
 // The model of TensorFlow's guide to operation fusion: image [1,28,28,3] -> two Conv2D (one filter, 3x3) ->
 // my_custom_fused_op (2 in, 2 out; tfl_fusable_op, example_option 10) -> "output_0", "output_1".

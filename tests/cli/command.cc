@@ -12,7 +12,7 @@
 
 #include "host/base/buffer.h"
 #include "host/tflite/tflite.h"
-#include "samples/models/models.h"
+#include "tests/testing/models/models.h"
 
 namespace fusebox::cli_test {
 namespace {
@@ -103,7 +103,7 @@ std::string WriteAddModel(const std::string& name, float addend) {
 
 std::string WriteSample(const std::string& name) {
   const std::string path = Path(name);
-  const samples::SampleModel* sample = samples::FindSampleModel(name);
+  const samples::SampleModel* sample = test_models::FindModel(name);
   const Status written = sample ? sample->write(path, 1) : NotFound("sample " + name);
   EXPECT_TRUE(written) << written.error().message;
   return path;

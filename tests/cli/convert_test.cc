@@ -9,8 +9,8 @@
 #include "host/base/buffer.h"
 #include "host/graph/npy.h"
 #include "host/tflite/tflite.h"
-#include "samples/models/v1_graph.h"
 #include "tests/cli/command.h"
+#include "tests/testing/models/v1_graph.h"
 
 namespace fusebox::cli_test {
 namespace {
@@ -168,11 +168,11 @@ TEST(Convert, DumpAfterPrintsTheGraphOfThatPass) {
 }
 
 TEST(Convert, CutsAFrozenGraphAtTheNamedTensors) {
-  samples::V1Graph g;
+  test_models::V1Graph g;
   const std::string x = g.Placeholder("x", tf::DT_FLOAT, Shape()), y = g.Placeholder("y", tf::DT_FLOAT, {2});
   g.Op("Mul", {g.Op("Neg", {x}, tf::DT_INVALID, {}, "n"), y}, tf::DT_INVALID, {}, "z");
   const std::string frozen = Path("frozen.pb");
-  ASSERT_TRUE(samples::WriteFrozenGraph(frozen, g.graph()));
+  ASSERT_TRUE(test_models::WriteFrozenGraph(frozen, g.graph()));
   const Finished done = Fusebox(
       {"convert", frozen, "-o", Path("a.tflite"), "--inputs", "n:0,y", "--outputs", "z", "--shape", "n=3,2"});
   EXPECT_EQ(done.status, 0) << done.err;

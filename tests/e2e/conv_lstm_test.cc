@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "host/tflite/tflite.h"
-#include "samples/models/conv_lstm.h"
+#include "tests/testing/models/conv_lstm.h"
 #include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
@@ -13,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
-using Options = samples::ConvLstmOptions;
+using Options = test_models::ConvLstmOptions;
 using Twist = Options::Twist;
 
 #define ASSERT_OK(result) ASSERT_TRUE(result) << (result).error().message
@@ -25,7 +25,7 @@ struct LoopForm {
 
 Result<Written> ConvertLayer(const Options& layer, converter::Composites composites) {
   const std::string dir = TestDir() + "/conv_lstm";
-  FUSEBOX_TRY(samples::WriteConvLstm(dir, 7, layer));
+  FUSEBOX_TRY(test_models::WriteConvLstm(dir, 7, layer));
   converter::Options options;
   FUSEBOX_ASSIGN(options.registry, Plugins());
   options.composites = composites;

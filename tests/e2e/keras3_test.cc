@@ -6,7 +6,7 @@
 
 #include "host/tflite/tflite.h"
 #include "models/saved_model/saved_model_builder.h"
-#include "samples/models/models.h"
+#include "tests/testing/models/models.h"
 #include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
@@ -225,7 +225,7 @@ TEST(VariablesSavedTwice, ConvertToTheModelThatSavesThemOnce) {
   std::vector<Tensors> results;
   for (const char* name : {"dense", "keras3_dense"}) {
     const std::string dir = TestDir() + "/" + name;
-    ASSERT_TRUE(samples::FindSampleModel(name)->write(dir, 3));
+    ASSERT_TRUE(test_models::FindModel(name)->write(dir, 3));
     converter::Options options;
     options.registry = *Plugins();
     const auto converted = Convert(dir, options, name);

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "host/tflite/tflite.h"
-#include "samples/models/models.h"
+#include "tests/testing/models/lingvo.h"
 #include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
@@ -83,15 +83,16 @@ TEST(Lingvo, KeepsADynamicBatch) {
 
 // One interface, two ways to build the body, every spelling of the name: the same file but for names.
 TEST(Lingvo, OfAnotherBodyAndSpellingIsTheSameOp) {
-  samples::LingvoOptions options{
+  test_models::LingvoOptions options{
       .batch = 2, .outputs = 4, .layer_norm = true, .coupled = true, .states = true};
   Tensors first;
   for (const bool bare : {false, true}) {
-    for (const auto body : {samples::LingvoOptions::Body::kLingvo, samples::LingvoOptions::Body::kPerGate}) {
+    for (const auto body :
+         {test_models::LingvoOptions::Body::kLingvo, test_models::LingvoOptions::Body::kPerGate}) {
       options.bare_name = bare;
       options.body = body;
       const std::string dir = TestDir() + "/model";
-      ASSERT_OK(samples::WriteLingvo(dir, 1, options));
+      ASSERT_OK(test_models::WriteLingvo(dir, 1, options));
       const auto fused = Convert(dir, With({"fusebox.rnn"}), "fused");
       ASSERT_OK(fused);
       auto session = Open(fused->path, *Plugins());

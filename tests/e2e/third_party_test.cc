@@ -11,8 +11,8 @@
 #include "models/saved_model/op_table.h"
 #include "models/saved_model/saved_model_builder.h"
 #include "samples/models/models.h"
-#include "samples/models/v1_graph.h"
 #include "tests/converter/import/files.h"
+#include "tests/testing/models/v1_graph.h"
 #include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
@@ -116,7 +116,7 @@ TEST(ThirdParty, TheKernelReceivesTheOptionsOfTheUsersFile) {
 
 // Nodes of custom ops in frozen graphs list their outputs in an attribute.
 TEST(ThirdParty, AllOutputsOfAnOpInAFrozenGraphAreRead) {
-  samples::V1Graph g;
+  test_models::V1Graph g;
   const std::string a = g.Placeholder("a", tf::DT_FLOAT, {2}), b = g.Placeholder("b", tf::DT_FLOAT, {2});
   const std::vector<tf::DataType> types(2, tf::DT_FLOAT);
   const std::string op = g.Op(kOp, {a, b}, tf::DT_FLOAT,
@@ -124,7 +124,7 @@ TEST(ThirdParty, AllOutputsOfAnOpInAFrozenGraphAreRead) {
   g.graph().mutable_node(g.graph().node_size() - 1)->mutable_attr()->erase("T");
   g.Op("Neg", {g.Output(op, 1, tf::DT_FLOAT)}, tf::DT_INVALID, {}, "y");
   const std::string path = TestDir() + "/frozen.pb";
-  ASSERT_OK(samples::WriteFrozenGraph(path, g.graph()));
+  ASSERT_OK(test_models::WriteFrozenGraph(path, g.graph()));
   converter::Options options;
   options.registry = *Plugins({FUSEBOX_HELLO_PLUGIN});
   const auto written = Convert(path, options, "frozen");

@@ -6,8 +6,8 @@
 
 #include <cmath>
 
+#include "host/graph/values.h"
 #include "host/tflite/tflite.h"
-#include "host/verify/cases.h"
 #include "models/saved_model/saved_model_builder.h"
 #include "tests/testing/pipeline.h"
 
@@ -68,7 +68,7 @@ std::vector<double> Train(const std::vector<float>& x, std::vector<double>& mean
 }
 
 void ExpectNear(const Tensor& got, const std::vector<double>& want) {
-  const auto values = verify::ToDoubles(got);
+  const auto values = ToDoubles(got);
   ASSERT_EQ(values.size(), want.size());
   for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(values[i], want[i], 1e-5) << "at " << i;
 }

@@ -2,13 +2,13 @@
 #include <google/protobuf/text_format.h>
 
 #include "converter/convert.h"
-#include "samples/models/v1_rnn.h"
 #include "tests/fuzz/targets.h"
+#include "tests/testing/models/v1_rnn.h"
 
 namespace fusebox::fuzz {
 namespace {
 
-using namespace samples;
+using namespace test_models;
 
 std::shared_ptr<Registry> CpuOnly() {
   static const auto registry = [] {

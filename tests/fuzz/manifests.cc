@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "converter/import/keras/importers.h"
 #include "host/fusion/fusion.h"
-#include "host/plugin/importers.h"
 #include "host/plugin/registry.h"
 #include "tests/fuzz/targets.h"
 
@@ -113,10 +113,10 @@ Status Use(const Manifest& manifest, Registry& registry) {
   }
   const nlohmann::json config = {{"units", 4}, {"heads", 2}, {"use_bias", true}, {"alpha", nullptr}};
   for (const Importer& importer : ImportersOf(manifest)) {
-    (void)WithConfig(importer.entry, config);
+    (void)keras::WithConfig(importer.entry, config);
     for (const char* list : {"weights", "layers", "ops"})
       for (const nlohmann::json& one : importer.entry.value(list, nlohmann::json::array()))
-        (void)Exists(one, config);
+        (void)keras::Exists(one, config);
   }
   return {};
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "converter/convert.h"
 #include "models/saved_model/saved_model_builder.h"
-#include "samples/models/models.h"
 #include "tests/fuzz/targets.h"
+#include "tests/testing/models/models.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -90,7 +90,7 @@ std::vector<std::string> SavedModelSeeds() {
 
 std::vector<std::string> OtherSavedModelSeeds() {
   std::vector<std::string> seeds;
-  for (const auto& model : samples::SampleModels())
+  for (const auto& model : test_models::NamedModels())
     seeds.push_back(Contents(SampleDir(std::string(model.name)) + "/saved_model.pb"));
   return seeds;
 }

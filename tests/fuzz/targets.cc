@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "host/base/buffer.h"
-#include "samples/models/models.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/testing/models/models.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -73,7 +73,7 @@ void WriteScratch(const std::string& path, std::span<const std::byte> bytes) {
 
 std::string SampleDir(const std::string& name) {
   const std::string dir = ScratchDir() + "/" + name;
-  if (!fs::exists(dir)) FUSEBOX_CHECK(samples::FindSampleModel(name)->write(dir, 1).has_value());
+  if (!fs::exists(dir)) FUSEBOX_CHECK(test_models::FindModel(name)->write(dir, 1).has_value());
   return dir;
 }
 

@@ -2,8 +2,8 @@
 #include "host/tflite/tflite.h"
 
 #include "converter/convert.h"
-#include "samples/models/models.h"
 #include "tests/fuzz/targets.h"
+#include "tests/testing/models/models.h"
 
 namespace fusebox::fuzz {
 
@@ -20,7 +20,7 @@ Status RunTflite(std::span<const std::byte> bytes) {
 
 std::vector<std::string> TfliteSeeds() {
   std::vector<std::string> seeds;
-  for (const auto& model : samples::SampleModels()) {
+  for (const auto& model : test_models::NamedModels()) {
     auto conversion = converter::FromSavedModel(SampleDir(std::string(model.name)));
     conversion.options.composites = converter::Composites::kKeep;
     if (const auto converted = conversion.Convert()) seeds.push_back(*tflite::Write(*converted->module));

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "host/tflite/tflite.h"
-#include "samples/models/conv_lstm.h"
 #include "tests/peers/tfjs.h"
 #include "tests/testing/conv_lstm.h"
+#include "tests/testing/models/conv_lstm.h"
 #include "tests/testing/peer.h"
 #include "tests/testing/pipeline.h"
 #include "tests/testing/stock.h"
@@ -51,12 +51,12 @@ INSTANTIATE_TEST_SUITE_P(Forms, ConvLstmLoop, ::testing::ValuesIn(ConvLstmForms(
 // Loops of SavedModels, with a batch that only a run knows.
 TEST(ConvLstmOfSavedModels, RunInStockTfliteAsLoops) {
   FUSEBOX_NEEDS_STOCK();
-  for (const samples::ConvLstmOptions& layer :
-       {samples::ConvLstmOptions{.return_sequences = true, .return_state = true},
-        samples::ConvLstmOptions{.go_backwards = true, .hard_sigmoid = true, .keras2 = true},
-        samples::ConvLstmOptions{.size = {7}, .kernel = {3}, .return_sequences = true}}) {
+  for (const test_models::ConvLstmOptions& layer :
+       {test_models::ConvLstmOptions{.return_sequences = true, .return_state = true},
+        test_models::ConvLstmOptions{.go_backwards = true, .hard_sigmoid = true, .keras2 = true},
+        test_models::ConvLstmOptions{.size = {7}, .kernel = {3}, .return_sequences = true}}) {
     const std::string dir = TestDir() + "/conv_lstm";
-    ASSERT_OK(samples::WriteConvLstm(dir, 3, layer));
+    ASSERT_OK(test_models::WriteConvLstm(dir, 3, layer));
     converter::Options options;
     options.registry = *Plugins();
     options.composites = converter::Composites::kInline;

@@ -8,8 +8,8 @@
 #include <iostream>
 #include <map>
 
+#include "host/graph/values.h"
 #include "host/tflite/tflite.h"
-#include "host/verify/cases.h"
 #include "tests/peers/tfjs_graph.h"
 #include "tests/testing/peer.h"
 #include "tests/testing/pipeline.h"
@@ -168,7 +168,7 @@ std::string BesideGraph(const std::string& model, const std::string& key, Sessio
   if (!ours) return "here: " + ours.error().message;
   Tensors as_floats;
   for (const Tensor& tensor : *ours) {
-    const std::vector<double> values = verify::ToDoubles(tensor);
+    const std::vector<double> values = ToDoubles(tensor);
     as_floats.push_back(Floats(tensor.type.shape, {values.begin(), values.end()}));
   }
   const auto theirs = RunTfjsGraph(model, key, inputs);

@@ -12,6 +12,7 @@
 #include "models/saved_model/op_table.h"
 #include "models/saved_model/saved_model_builder.h"
 #include "tests/converter/import/files.h"
+#include "tests/testing/models/models.h"
 
 namespace fusebox::samples {
 namespace {
@@ -39,7 +40,7 @@ const tf::FunctionDef* FunctionWith(const saved_model::SavedModel& model, const 
 }
 
 TEST(SampleModels, AreTheSameBytesForTheSameSeed) {
-  for (const SampleModel& sample : SampleModels()) {
+  for (const SampleModel& sample : test_models::NamedModels()) {
     std::string dir = FreshDir();
     ASSERT_TRUE(sample.write(dir + "/a", 7));
     ASSERT_TRUE(sample.write(dir + "/b", 7));
@@ -56,7 +57,7 @@ TEST(SampleModels, AreTheSameBytesForTheSameSeed) {
 
 TEST(SampleModels, HaveNamesOfTheirOwn) {
   std::set<std::string_view> names;
-  for (const SampleModel& sample : SampleModels())
+  for (const SampleModel& sample : test_models::NamedModels())
     EXPECT_TRUE(names.insert(sample.name).second) << sample.name;
   EXPECT_EQ(FindSampleModel("keras_lstm")->name, "keras_lstm");
   EXPECT_EQ(FindSampleModel("no_such"), nullptr);
@@ -64,7 +65,7 @@ TEST(SampleModels, HaveNamesOfTheirOwn) {
 
 // Every input of every node is an argument, or an output that its node has by the table of ops.
 TEST(SampleModels, HaveNoDanglingEdges) {
-  for (const SampleModel& sample : SampleModels()) {
+  for (const SampleModel& sample : test_models::NamedModels()) {
     std::string dir = FreshDir();
     ASSERT_TRUE(sample.write(dir, 1));
     auto model = LoadSavedModel(dir);

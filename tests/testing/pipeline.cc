@@ -10,8 +10,8 @@
 #include <random>
 
 #include "converter/words.h"
-#include "samples/models/models.h"
 #include "tests/converter/import/files.h"
+#include "tests/testing/models/models.h"
 
 namespace fusebox::testing {
 
@@ -25,7 +25,7 @@ std::string TestDir() {
 }
 
 Result<std::string> Sample(const std::string& name, uint64_t seed) {
-  const samples::SampleModel* const sample = samples::FindSampleModel(name);
+  const samples::SampleModel* const sample = test_models::FindModel(name);
   if (!sample) return NotFound("no sample model " + name);
   std::string dir = TestDir() + "/" + name;
   FUSEBOX_TRY(sample->write(dir, seed));

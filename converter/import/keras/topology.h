@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "converter/import/keras/importers.h"
 #include "host/base/status.h"
-#include "host/plugin/importers.h"
 
 namespace fusebox::keras {
 

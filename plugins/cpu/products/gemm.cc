@@ -9,17 +9,6 @@
 #include "plugins/math/parallel.h"
 #include "plugins/math/simd/targets.h"
 
-#ifndef FUSEBOX_CPU_GEMM_CODE
-#define FUSEBOX_CPU_GEMM_CODE
-namespace fusebox::cpu {
-// Sums of an element depend on the number of lanes, so that vectors have at most 32 bytes.
-struct GemmCode {
-  void (*f32)(const RowProduct<float>&);
-  void (*f64)(const RowProduct<double>&);
-};
-}  // namespace fusebox::cpu
-#endif
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "plugins/cpu/products/gemm.cc"
 #include <hwy/foreach_target.h>
@@ -127,9 +116,9 @@ namespace {
 constexpr int64_t kUnitColumns = 64;  // MultiplyParallel: columns or rows of a unit
 constexpr int64_t kTaskRows = 128;
 
-std::vector<const GemmCode*> GemmCodes() { return FUSEBOX_SIMD_TABLES(GemmCode, Code); }
-
 }  // namespace
+
+std::vector<const GemmCode*> GemmCodes() { return FUSEBOX_SIMD_TABLES(GemmCode, Code); }
 
 template <class T>
 void Multiply(const RowProduct<T>& product) {

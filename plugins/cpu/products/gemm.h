@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include <fusebox/base.hpp>
 
@@ -34,6 +35,14 @@ template <class T>
 void Multiply(const RowProduct<T>& product);
 template <class T>
 void MultiplyParallel(const fbx_host* host, const RowProduct<T>& product);
+
+// `Multiply` in one instruction set. Sums of an element depend on the number of lanes, so vectors have at
+// most 32 bytes.
+struct GemmCode {
+  void (*f32)(const RowProduct<float>&);
+  void (*f64)(const RowProduct<double>&);
+};
+std::vector<const GemmCode*> GemmCodes();  // of this machine, best first
 
 // out[j][i] = in[i][j] for `rows` x `columns` elements of `in`.
 template <class T>

@@ -132,7 +132,7 @@ HWY_INLINE V Activated(D d, V x, Activation activation) {
 }
 
 // sigmoid(gate) * tanh(x) with one division, which is the most expensive part of a gate. If the product of
-// the divisors overflows, the result is below the smallest normal number.
+// the divisors overflows, the result is 0 instead of a number below 2e-30.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V GatedTanh(D d, V gate, V x) {
   const V e = TanhDividend(d, x);

@@ -10,14 +10,14 @@
 
 #include "converter/import/saved_model/import.h"
 #include "host/tflite/tflite.h"
-#include "samples/models/v1_rnn.h"
+#include "tests/testing/models/v1_rnn.h"
 #include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
 namespace {
 
 using ::testing::HasSubstr;
-using Rnn = samples::V1RnnOptions;
+using Rnn = test_models::V1RnnOptions;
 using Cell = Rnn::Cell;
 using Row = std::vector<double>;
 
@@ -150,19 +150,20 @@ Result<Answers> RunFile(const std::string& path, const Rnn& rnn, const tf::Graph
   };
   for (int i = 0; i < (rnn.time_major ? steps : batch); ++i)
     for (int k = 0; k < (rnn.time_major ? batch : steps); ++k) rnn.time_major ? add(k, i) : add(i, k);
-  for (const std::string& name : samples::OutputsOf(rnn)) {
+  for (const std::string& name : test_models::OutputsOf(rnn)) {
     const std::vector<float>& expected = name == "c" ? c : name == "h" ? h : all;
     out.expected.push_back({out.given[out.expected.size()].type, Buffer::Of<float>(expected)});
   }
   return out;
 }
 
-Result<Written> ConvertRnn(const samples::V1Graph& graph, const Rnn& rnn, converter::Composites composites) {
+Result<Written> ConvertRnn(const test_models::V1Graph& graph, const Rnn& rnn,
+                           converter::Composites composites) {
   const std::string path = TestDir() + "/rnn.pb";
-  FUSEBOX_TRY(samples::WriteFrozenGraph(path, graph.graph()));
+  FUSEBOX_TRY(test_models::WriteFrozenGraph(path, graph.graph()));
   converter::Options options;
   options.registry = *Plugins();
-  options.outputs = samples::OutputsOf(rnn);
+  options.outputs = test_models::OutputsOf(rnn);
   options.composites = composites;
   options.keep_bodies = FusionOptions::KeepBodies::kNone;
   options.verify = converter::Verification::kStrict;
@@ -173,7 +174,7 @@ class V1Layer : public ::testing::TestWithParam<Case> {};
 
 TEST_P(V1Layer, AgreesWithItsEquations) {
   const Rnn& rnn = GetParam().options;
-  const samples::V1Graph graph = samples::V1Rnn(rnn, kSeed);
+  const test_models::V1Graph graph = test_models::V1Rnn(rnn, kSeed);
   for (const auto composites : {converter::Composites::kInline, converter::Composites::kFuse}) {
     const auto written = ConvertRnn(graph, rnn, composites);
     ASSERT_OK(written);
@@ -226,8 +227,8 @@ INSTANTIATE_TEST_SUITE_P(All, V1Layer, ::testing::ValuesIn(kCases),
 
 TEST(V1Rnn, AStackOfTwoDirectionsIsFused) {
   // bidirectional_dynamic_rnn: one graph with both directions on one input.
-  samples::V1Graph forward = samples::V1Rnn({.final_state = false}, 3),
-                   backward = samples::V1Rnn({.backwards = true, .final_state = false}, 4);
+  test_models::V1Graph forward = test_models::V1Rnn({.final_state = false}, 3),
+                       backward = test_models::V1Rnn({.backwards = true, .final_state = false}, 4);
   tf::GraphDef graph = forward.graph();
   for (tf::NodeDef node : backward.graph().node()) {
     if (node.name() == "x") continue;
@@ -250,7 +251,7 @@ TEST(V1Rnn, AStackOfTwoDirectionsIsFused) {
   (*both.mutable_attr())["N"].set_i(2);
   (*both.mutable_attr())["T"].set_type(tf::DT_FLOAT);
   const std::string path = TestDir() + "/both.pb";
-  ASSERT_OK(samples::WriteFrozenGraph(path, graph));
+  ASSERT_OK(test_models::WriteFrozenGraph(path, graph));
   converter::Options options;
   options.registry = *Plugins();
   options.verify = converter::Verification::kStrict;

@@ -10,7 +10,6 @@
 namespace fusebox {
 namespace {
 
-using nlohmann::json;
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
@@ -100,23 +99,6 @@ TEST(Importers, WithoutOpsNeedARule) {
   EXPECT_THAT(with(R"(, "composite": "c", "results": ["f33"])"), HasSubstr("results/0: no type \"f33\""));
   EXPECT_THAT(with(R"(, "composite": "c", "results": ["f32"], "constants": {})"),
               HasSubstr("constants: is for importers with ops"));
-}
-
-TEST(Importers, ValuesOfTheConfiguration) {
-  const json config = {{"units", 12}, {"heads", 4}, {"none", nullptr}, {"name", "a"}};
-  const auto of = [&](const char* text) {
-    const auto value = WithConfig(json::parse(text), config);
-    return value ? value->dump() : value.error().message;
-  };
-  EXPECT_EQ(of(R"([1, {"a": {"from": "units"}}, "units"])"), R"([1,{"a":12},"units"])");
-  EXPECT_EQ(of(R"({"from": "units", "over": "heads", "times": 2})"), "6");
-  EXPECT_EQ(of(R"({"from": "units", "over": 5})"), "units: 12 is no multiple of 5");
-  EXPECT_EQ(of(R"({"from": "units", "over": 0})"), "units: 12 is no multiple of 0");
-  EXPECT_EQ(of(R"({"from": "name", "times": 2})"), "name: \"a\" is no factor; it must be an integer");
-  EXPECT_EQ(of(R"({"from": "none"})"), "null");
-  EXPECT_EQ(of(R"({"from": "none", "value": 7})"), "7");
-  EXPECT_EQ(of(R"({"from": "other", "value": 7})"), "7");
-  EXPECT_EQ(of(R"({"from": "other"})"), "the configuration has no key other");
 }
 
 }  // namespace

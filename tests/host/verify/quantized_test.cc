@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include "host/graph/values.h"
 #include "host/verify/cases.h"
 #include "host/verify/compare.h"
 #include "tests/host/verify/pair.h"

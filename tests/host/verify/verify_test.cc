@@ -2,6 +2,7 @@
 // Mutations: a kernel that is wrong in one way must be caught, and one that is right must not.
 #include <gmock/gmock.h>
 
+#include "host/graph/values.h"
 #include "host/verify/cases.h"
 #include "host/verify/verify.h"
 #include "tests/host/verify/pair.h"

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "samples/models/v1_rnn.h"
 #include "tests/peers/tfjs_graph.h"
+#include "tests/testing/models/v1_rnn.h"
 #include "tests/testing/peer.h"
 #include "tests/testing/pipeline.h"
 #include "tests/testing/stock.h"
@@ -15,8 +15,8 @@
 namespace fusebox::testing {
 namespace {
 
-using samples::Names, samples::V1Graph;
-using Rnn = samples::V1RnnOptions;
+using test_models::Names, test_models::V1Graph;
+using Rnn = test_models::V1RnnOptions;
 using Cell = Rnn::Cell;
 
 #define ASSERT_OK(result) ASSERT_TRUE(result) << (result).error().message
@@ -79,7 +79,7 @@ V1Graph Loops() {
 
 Program Layer(const char* name, const Rnn& rnn, bool tfjs = true) {
   const bool gru = rnn.cell == Cell::kGru || rnn.cell == Cell::kBlockGru;
-  return {name, [=] { return samples::V1Rnn(rnn, 5); }, samples::OutputsOf(rnn), tfjs, gru};
+  return {name, [=] { return test_models::V1Rnn(rnn, 5); }, test_models::OutputsOf(rnn), tfjs, gru};
 }
 
 class V1Program : public ::testing::TestWithParam<Program> {
@@ -104,7 +104,7 @@ TEST_P(V1Program, IsTheSameInTensorFlowJsAndStockTflite) {
   FUSEBOX_NEEDS_TFJS();
   const V1Graph graph = GetParam().make();
   const std::string path = TestDir() + "/graph.pb";
-  ASSERT_OK(samples::WriteFrozenGraph(path, graph.graph()));
+  ASSERT_OK(test_models::WriteFrozenGraph(path, graph.graph()));
   converter::Options options;
   options.registry = *Plugins();
   options.outputs = GetParam().outputs;
