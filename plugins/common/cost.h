@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Estimates for fusebox.cost/1. The time of a node is a sum of amounts of work, each times a constant of a
-// table: tests/bench/cost_constants.py measures the constants and prints the rows.
+// table of a plugin.
 #pragma once
 
 #include <algorithm>

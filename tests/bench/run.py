@@ -5,7 +5,7 @@
 Every benchmark runs N times, in turns with the others (default 3, with --quick 1 and less of each). Then the table of report.py is
 printed; --all adds the rows without a line in margins.tsv, --json writes everything to a file, --docs writes the pages and pictures of docs.
 FUSEBOX_PEER_DIR holds the peers, FUSEBOX_MODELS a folder of .tflite files. NAMEs: lstm threads open net files kernels cache
-convert cancel nn conv_lstm decoder tool placement.
+convert cancel nn conv_lstm decoder tool.
 Exit status: that of report.py.
 """
 import argparse
@@ -33,7 +33,6 @@ QUANTIZED = ('mobilenet_v1_0.5_160_quant', 'mobilenet_v1_0.75_192_quant', 'mobil
 QUICK_SECONDS = 170
 SMALLEST, MOST_QUICK = 400_000, 4  # files of models: least size, and how many with --quick
 TOOL_FILES = 12
-PLACED_FILES = 40
 
 
 class Failure(Exception):
@@ -122,12 +121,6 @@ class Benchmarks:
         return [sys.executable, str(report.HERE / 'tool.py'), self.program('fusebox'), self.program('net_bench'),
                 '0.1' if self.quick else '0.4', *self.plugins('xnnpack', 'vision'), '--', *map(str, chosen)]
 
-    def placement(self):
-        """The smallest files of those for XNNPACK."""
-        found = self.files_of_models()[:MOST_QUICK if self.quick else PLACED_FILES]
-        return [self.program('placement_bench'), '0.3' if self.quick else '2', *self.plugins('xnnpack', 'vision')[1::2], '--',
-                *map(str, found)]
-
     def files_of_models(self, smallest=SMALLEST):
         """The .tflite files of more than `smallest` bytes, by size."""
         if not self.models:
@@ -164,7 +157,7 @@ class Benchmarks:
         return str(output)
 
 
-NAMES = ('lstm', 'threads', 'open', 'net', 'files', 'kernels', 'cache', 'convert', 'cancel', 'nn', 'conv_lstm', 'decoder', 'tool', 'placement')
+NAMES = ('lstm', 'threads', 'open', 'net', 'files', 'kernels', 'cache', 'convert', 'cancel', 'nn', 'conv_lstm', 'decoder', 'tool')
 
 
 def rows_in(text):

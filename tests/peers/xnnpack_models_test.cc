@@ -112,10 +112,7 @@ Gap GapOf(const Tensors& a, const Tensors& b, const std::vector<double>& steps) 
 std::string Compare(const std::string& path, const Content& content) {
   auto registry = Plugins({"fusebox.xnnpack", "fusebox.rnn"});
   if (!registry) return "wrong " + registry.error().message;
-  const auto model = Model::Open(
-      path, {.registry = *registry, .delegate_options = R"({"xnnpack": {"placement": "all"}})"});
-  if (!model) return "cannot " + model.error().message;
-  auto session = Session::Create(*model);
+  auto session = Open(path, *registry);
   if (!session) return "cannot " + session.error().message;
   const Tensors inputs = RandomInputs(**session, 1);
   const auto ours = Invoke(**session, inputs);

@@ -12,6 +12,12 @@ constexpr WeightOperands kConv{.input = 0, .filter = 1, .bias = 2, .channel_axis
 constexpr WeightOperands kDepthwise{
     .input = 0, .filter = 1, .bias = 2, .channel_axis = 3, .may_be_dynamic = false};
 
+// XNNPACK computes larger depthwise windows as matrix products of one column per channel, which is many times
+// slower than the kernels.
+constexpr int64_t kMostTaps = 25;
+// As matrix products, so few are still faster than the kernels.
+constexpr int64_t kFewChannels = 4;
+
 Tensor CheckImages(const NetworkNode& node, const WeightOperands& operands) {
   RequireArity(node, 2, 3);
   PlanWeights(node, operands);
@@ -31,12 +37,37 @@ void CheckBias(const NetworkNode& node, int64_t channels) {
     node.require(bias->count() == channels, "SHAPE", "bias does not fit the filter", Operand(2));
 }
 
+// Returns whether the kernel multiplies at least `least` times, each time with `columns` numbers.
+bool Multiplies(const NetworkNode& node, Tensor filter, int64_t columns, int64_t least) {
+  const Tensor out = node.out(0);
+  return Reaches(least,
+                 {filter.dim(1), filter.dim(2), filter.dim(3), out.dim(0), out.dim(1), out.dim(2), columns});
+}
+
+// Measured with AVX-512: kernels multiply by 8 columns at once, XNNPACK by 32. Kernels are faster where that
+// saves a sixth of the products, if these are enough to pay for a partition that ends here.
+constexpr int64_t kColumnsOfKernels = 8;
+constexpr int64_t kLeastWaste = 250'000;
+constexpr int64_t kFewResults = 4;  // XNNPACK has kernels of two columns, and computes eight pixels at once
+
+bool WastesColumns(const NetworkNode& node, Tensor filter) {
+  const int64_t results = filter.dim(0);
+  if (KernelColumns() != 4 * kColumnsOfKernels || filter.dtype() != FBX_F32) return false;
+  if (filter.dim(3) != node.in(0).dim(3) || ReadWindow(node).dilation_width != 1) return false;
+  const auto columns = [&](int64_t at_once) { return (results + at_once - 1) / at_once * at_once; };
+  const int64_t all = columns(KernelColumns());
+  const int64_t wasted = all - columns(kColumnsOfKernels);
+  return results > kFewResults && 6 * wasted >= all && Multiplies(node, filter, wasted, kLeastWaste);
+}
+
 void SupportsConv(const NetworkNode& node) {
   const Tensor filter = CheckImages(node, kConv);
   const int64_t channels = node.in(0).dim(3);
   const int64_t group = filter.dim(3);
   node.require(channels % group == 0 && filter.dim(0) % (channels / group) == 0, "SHAPE",
                "channels do not divide into groups");
+  node.require(!WastesColumns(node, filter), "SIZE",
+               "pixels of " + std::to_string(filter.dim(0)) + " results, which are slow in XNNPACK");
   node.require(channels == group || !PlanCheckedWeights(node, kConv).dynamic, "GROUPS",
                "groups with weights of 8 bits and activations of 32");
   CheckBias(node, filter.dim(0));
@@ -145,10 +176,30 @@ void DefineConv(const NetworkNode& node, Subgraph& graph) {
   });
 }
 
+// XNNPACK looks up the address of each tap of each pixel. Measured: kernels take 0.2 to 0.7 of its time for
+// up to 64 channels of floats, with AVX-512 0.5 to 1 for up to 960, and 0.4 to 1 for lines of five bytes or
+// more. Less work does not pay for a partition that ends here.
+bool IsFasterOnKernels(const NetworkNode& node, Tensor filter) {
+  constexpr int64_t kLeastProducts = 150'000;
+  constexpr int64_t kLongLine = 5;
+  const bool floats = node.in(1).dtype() == FBX_F32;
+  const bool vectors = KernelColumns() >= 16;
+  const int64_t channels = filter.dim(3);
+  const int64_t most = KernelColumns() == 32 ? 960 : 64;
+  const bool faster = floats ? channels <= most : filter.dim(2) >= kLongLine;
+  return vectors && faster && channels == node.in(0).dim(3) && Multiplies(node, filter, 1, kLeastProducts);
+}
+
 void SupportsDepthwise(const NetworkNode& node) {
   const Tensor filter = CheckImages(node, kDepthwise);
+  node.require(
+      !IsFasterOnKernels(node, filter), "SIZE",
+      "a depthwise window over " + std::to_string(filter.dim(3)) + " channels, which is slower in XNNPACK");
   node.require(filter.dim(0) == 1, "SHAPE", "the filter's first dim is not 1", Operand(1));
   node.require(filter.dim(3) % node.in(0).dim(3) == 0, "SHAPE", "outputs do not divide into channels");
+  node.require(
+      filter.dim(1) * filter.dim(2) <= kMostTaps || node.in(0).dim(3) <= kFewChannels, "SIZE",
+      "a window of " + std::to_string(filter.dim(1) * filter.dim(2)) + " pixels, which is slow in XNNPACK");
   CheckBias(node, filter.dim(3));
 }
 

@@ -82,10 +82,8 @@ Status Run(Session& session, const Case& c, size_t inputs) {
 
 Answered Try(const std::shared_ptr<Registry>& registry, const std::string& delegate, const Case& c,
              std::unique_ptr<Module> module, size_t inputs) {
-  Config::Delegate wanted{delegate};
-  if (delegate == "xnnpack") wanted.options.Set("placement", "all");
-  const auto model =
-      Model::FromModule(std::move(module), {.registry = registry, .delegates = std::vector{wanted}});
+  const auto model = Model::FromModule(
+      std::move(module), {.registry = registry, .delegates = std::vector{Config::Delegate{delegate}}});
   if (!model) return {.error = model.error().message};
   auto session = Session::Create(*model);
   if (!session) return {.error = session.error().message};

@@ -102,13 +102,6 @@ inline std::shared_ptr<Registry> XnnpackRegistry() {
   return registry;
 }
 
-// The delegate for all nodes that it supports, whatever they are estimated to cost.
-inline Config::Delegate Xnnpack() {
-  Config::Delegate delegate{"xnnpack"};
-  delegate.options.Set("placement", "all");
-  return delegate;
-}
-
 inline Tensor NoiseFor(const Type& type, uint32_t seed) {
   size_t count = 1;
   for (const int64_t d : type.shape.dims()) count *= static_cast<size_t>(d < 0 ? 1 : d);
@@ -147,7 +140,7 @@ inline void ExpectSame(const std::vector<Tensor>& want, const std::vector<Tensor
 inline Ran RunNet(std::unique_ptr<Module> module, const std::string& cache = {}, int threads = 1,
                   bool used = true) {
   std::vector<Config::Delegate> delegates;
-  if (used) delegates.push_back(Xnnpack());
+  if (used) delegates.push_back({"xnnpack"});
   if (used && !cache.empty()) delegates[0].options.Set("weight_cache_path", cache);
   const auto model =
       Model::FromModule(std::move(module), {.registry = XnnpackRegistry(), .delegates = delegates});
