@@ -12,7 +12,6 @@ LIMIT = 4
 EXCEPT = {
     'converter/import/tables/': 'the import tables: what each source op is translated to',
     'plugins/xnnpack/ops/': 'the rows of what the delegate defines for XNNPACK',
-    'plugins/cpu/cost.cc': 'measured constants of this plugin',
     'host/run/': 'the closed list of ops that the host itself runs',
     'host/graph/calls.cc': 'the same list: how each passes its operands to functions',
     'converter/recognize/': 'recognizers: one case for each form in which a cell may be written',

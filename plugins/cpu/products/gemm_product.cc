@@ -13,6 +13,7 @@
 #include "plugins/cpu/products/gemm.h"
 #include "plugins/cpu/quantized/quant.h"
 #include "plugins/math/costs.h"
+#include "plugins/math/gemm/run.h"
 #include "plugins/math/parallel.h"
 #include "plugins/math/simd/lanes.h"
 #include "plugins/math/simd/quantize.h"
@@ -20,8 +21,8 @@
 namespace fusebox::cpu {
 namespace {
 
-// Of a tile. Columns are a multiple of the outputs of a group of panels.
-constexpr int64_t kGemmRows = 64, kGemmColumns = 128;
+constexpr int64_t kTileRows = math::kTaskRows;
+constexpr int64_t kTileColumns = math::kTaskOutputs;
 constexpr int64_t kMostGroup = math::kBytePanels * math::kMaxLanes;
 constexpr int64_t kPackedFormat = 1;  // raised when packed bytes change
 
@@ -47,7 +48,7 @@ void ActivateRow(fbx_gemm_activation activation, float* y, int64_t count) {
   }
 }
 
-// Of one scale and zero point; returns the zero point.
+// Throws Reject unless there is one scale with one zero point. Returns the zero point.
 int32_t RequireOneScale(const fbx_quant* q, const char* subject) {
   if (q == nullptr || q->count != 1 || q->scales == nullptr || !scales_are_positive(*q))
     throw Reject{"QUANT", "is not one positive scale", subject};
@@ -251,15 +252,15 @@ void GemmProduct::Run(const fbx_host* host, const fbx_gemm_call& given) const {
   QuantizedRows quantized{};
   if (kind_ == Kind::kHybrid) Quantize(host, call, quantized = RowsAt(call.scratch, call.m));
 
-  const int64_t blocks = (n_ + kGemmColumns - 1) / kGemmColumns;
-  const int64_t tiles = (call.m + kGemmRows - 1) / kGemmRows * blocks;
-  const int64_t work = std::min(call.m, kGemmRows) * std::min(n_, kGemmColumns) * std::max<int64_t>(1, k_);
+  const int64_t blocks = (n_ + kTileColumns - 1) / kTileColumns;
+  const int64_t tiles = (call.m + kTileRows - 1) / kTileRows * blocks;
+  const int64_t work = std::min(call.m, kTileRows) * std::min(n_, kTileColumns) * std::max<int64_t>(1, k_);
   math::ParallelFor(host, static_cast<size_t>(tiles), math::Grain(work),
                     [&](size_t begin, size_t end, uint32_t) {
                       for (auto i = static_cast<int64_t>(begin); i < static_cast<int64_t>(end); ++i) {
-                        const int64_t row = i / blocks * kGemmRows, column = i % blocks * kGemmColumns;
-                        const Tile tile{row, std::min(kGemmRows, call.m - row), column,
-                                        std::min(kGemmColumns, n_ - column)};
+                        const int64_t row = i / blocks * kTileRows, column = i % blocks * kTileColumns;
+                        const Tile tile{row, std::min(kTileRows, call.m - row), column,
+                                        std::min(kTileColumns, n_ - column)};
                         if (kind_ == Kind::kBytes) RunBytes(call, tile);
                         else if (kind_ == Kind::kHybrid) RunHybrid(call, quantized, tile);
                         else RunFloat(call, tile);
@@ -268,7 +269,7 @@ void GemmProduct::Run(const fbx_host* host, const fbx_gemm_call& given) const {
 }
 
 void GemmProduct::RunFloat(const fbx_gemm_call& call, const Tile& t) const {
-  const float* rows[kGemmRows];
+  const float* rows[kTileRows];
   for (int64_t i = 0; i < t.rows; ++i)
     rows[i] = static_cast<const float*>(call.a) + (t.row + i) * call.a_stride;
   const auto width = static_cast<int64_t>(math::kGroupPanels * float_code_.lanes);
@@ -289,7 +290,7 @@ void GemmProduct::RunFloat(const fbx_gemm_call& call, const Tile& t) const {
 }
 
 void GemmProduct::RunHybrid(const fbx_gemm_call& call, const QuantizedRows& rows, const Tile& t) const {
-  alignas(64) int32_t sums[kGemmRows * kMostGroup];
+  alignas(64) int32_t sums[kTileRows * kMostGroup];
   const auto width = static_cast<int64_t>(math::kBytePanels * code_.lanes);
   ByteTask task{.rows = rows.values + t.row * k_,
                 .count = static_cast<size_t>(t.rows),
@@ -320,7 +321,7 @@ void GemmProduct::RunHybrid(const fbx_gemm_call& call, const QuantizedRows& rows
 }
 
 void GemmProduct::RunBytes(const fbx_gemm_call& call, const Tile& t) const {
-  int32_t terms[kGemmRows];
+  int32_t terms[kTileRows];
   std::fill_n(terms, t.rows, -(input_zero_ + code_.signs.Offset(false)));
   const ByteResults results{&result_scales_, static_cast<const int32_t*>(bias_)};
   ByteStoreTask task{.product = {.rows = static_cast<const int8_t*>(call.a) + t.row * call.a_stride,

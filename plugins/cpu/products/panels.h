@@ -16,7 +16,7 @@ namespace fusebox::cpu {
 // From some rows on, packing pays also for weights that are read as they are.
 inline constexpr int64_t kLeastPanelRows = 16;
 
-// Of a matrix [n, k], for the code that this machine runs.
+// Returns the layout of a packed matrix [n, k] for the code that this machine runs.
 inline math::F32Layout PanelLayout(int64_t n, int64_t k) {
   return {math::BestF32Code().lanes, static_cast<size_t>(n), static_cast<size_t>(k)};
 }

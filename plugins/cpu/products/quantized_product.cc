@@ -177,8 +177,7 @@ void QuantizedProduct::QuantizeSamples(const Node& n, const State& state, int64_
   });
 }
 
-const int16_t* QuantizedProduct::Input(const Node& n, const State& state, int64_t samples,
-                                       const float* floats) const {
+const int16_t* QuantizedProduct::Input(const Node& n, const State& state, int64_t samples) const {
   const Tensor in = n.in(operands_.input);
   if (factors_) factors_->make([&] { MakeFactors(n); });
   if (wide_) return in.data<const int16_t>();
@@ -189,11 +188,13 @@ const int16_t* QuantizedProduct::Input(const Node& n, const State& state, int64_
     const int64_t each = count / samples;
     // The bytes are the last half of the words that they become.
     auto* const bytes = reinterpret_cast<int8_t*>(to) + count;
-    QuantizeSamples(n, state, samples, each, floats ? floats : in.data<const float>(), bytes);
+    QuantizeSamples(n, state, samples, each, in.data<const float>(), bytes);
     const int32_t* const zeros = n.scratch<int32_t>(state.zeros);
-    for (int64_t i = 0; i < count; ++i) {
-      const int32_t value = bytes[i];
-      to[i] = static_cast<int16_t>(value - zeros[i / each]);
+    for (int64_t s = 0; s < samples; ++s) {
+      for (int64_t i = s * each; i < (s + 1) * each; ++i) {
+        const int32_t value = bytes[i];
+        to[i] = static_cast<int16_t>(value - zeros[s]);
+      }
     }
     return to;
   }

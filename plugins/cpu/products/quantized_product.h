@@ -117,9 +117,8 @@ class QuantizedProduct {
 
   // `samples`: parts of a hybrid input with separate scales.
   State Prepare(const Node& n, Plan& plan, int64_t samples) const;
-  // The input minus its zero point. `floats`: replaces a hybrid input.
-  const int16_t* Input(const Node& n, const State& state, int64_t samples,
-                       const float* floats = nullptr) const;
+  // Returns the input minus its zero point.
+  const int16_t* Input(const Node& n, const State& state, int64_t samples) const;
   // The first call unpacks constant weights. Any thread.
   const int16_t* Weights(const Node& n, const State& state) const;
   // Writes `count` channels of the result from element `at` on, from their sums.

@@ -11,14 +11,13 @@ namespace {
 
 // Rows [first, first + count), groups [begin, end).
 void MultiplyRows(const F32Product& product, size_t first, size_t count, size_t begin, size_t end) {
-  constexpr size_t kRows = 64;
-  const float* rows[kRows];
+  const float* rows[kTaskRows];
   F32Task task = product.task;
   task.rows = rows;
   task.segments = 1;
   task.segment = product.a.columns;
-  for (size_t row = first; row < first + count; row += kRows) {
-    task.m = std::min(kRows, first + count - row);
+  for (size_t row = first; row < first + count; row += kTaskRows) {
+    task.m = std::min(kTaskRows, first + count - row);
     for (size_t i = 0; i < task.m; ++i) rows[i] = product.a.at(row + i);
     task.c = product.task.c + row * task.ldc;
     if (task.start) task.start = product.task.start + row * task.start_stride;
@@ -33,18 +32,16 @@ void Multiply(const F32Product& product, size_t begin, size_t end) {
 }
 
 void Multiply(const fbx_host* host, const F32Product& product) {
-  constexpr size_t kRows = 64;  // of a task
-  constexpr size_t kOutputs = 128;
   const F32Layout& layout = product.task.layout;
-  const size_t groups = std::max<size_t>(1, kOutputs / (kGroupPanels * layout.lanes));
+  const size_t groups = std::max<size_t>(1, kTaskOutputs / (kGroupPanels * layout.lanes));
   const size_t across = (layout.groups() + groups - 1) / groups;
-  const size_t down = (product.a.count() + kRows - 1) / kRows;
-  const auto work = static_cast<int64_t>(kRows * kOutputs * layout.k);
+  const size_t down = (product.a.count() + kTaskRows - 1) / kTaskRows;
+  const auto work = static_cast<int64_t>(kTaskRows * kTaskOutputs * layout.k);
   ParallelFor(host, down * across, Grain(work), [&](size_t begin, size_t end, uint32_t) {
     for (size_t i = begin; i < end; ++i) {
-      const size_t row = i / across * kRows;
+      const size_t row = i / across * kTaskRows;
       const size_t group = i % across * groups;
-      MultiplyRows(product, row, std::min(kRows, product.a.count() - row), group,
+      MultiplyRows(product, row, std::min(kTaskRows, product.a.count() - row), group,
                    std::min(group + groups, layout.groups()));
     }
   });

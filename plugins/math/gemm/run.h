@@ -11,6 +11,10 @@
 
 namespace fusebox::math {
 
+// The most rows and outputs of a task. The outputs fill whole groups of panels.
+inline constexpr size_t kTaskRows = 64;
+inline constexpr size_t kTaskOutputs = 128;
+
 // `a` gives the rows, their number and their segments; the task's are not read.
 struct F32Product {
   StridedRows<float> a;

@@ -110,7 +110,7 @@ TEST(ByteCode, MultipliesAlikeInEveryCode) {
   }
 }
 
-// Of 4-bit weights plus 8.
+// The packed weights are 4-bit numbers plus 8.
 TEST(ByteCode, MultipliesHalvesAlikeInEveryCode) {
   for (const ByteCode* code : ByteCodes()) {
     for (size_t columns = 1; columns < 80; ++columns) {

@@ -90,7 +90,7 @@ TEST(Bytes, StartFromTermsOfRowAndOutput) {
   }
 }
 
-// Of 4-bit weights plus 8.
+// The packed weights are 4-bit numbers plus 8.
 TEST(Bytes, AreMultipliedByHalvesAlikeInEveryCode) {
   for (const MathCode* code : MathCodes()) {
     for (size_t columns = 1; columns < 90; ++columns) {

@@ -67,7 +67,7 @@ TEST(QuantizeRow, CoversTheRange) {
   EXPECT_EQ(stored, (std::vector<int8_t>{0, 0, 0, 0, 55}));
 }
 
-// What has no integer makes all products of its row NaN, whichever sign it has and wherever it is.
+// A value that is not finite makes the scale of its row NaN, at any place of a vector.
 TEST(QuantizeRow, IsNaNIfAValueIsNotFinite) {
   for (const QuantizeCode* code : QuantizeCodes()) {
     QuantizeChoice::for_test = code;
