@@ -212,6 +212,8 @@ double CostOf(const Module& module, const Part& part, HostCalls& calls) {
 
 void Place(Registry& registry, const Module& module, const Function& function, Instances delegates,
            HostCalls& calls, std::span<Answer> answers) {
+  const auto estimates = [](const auto& delegate) { return TableOf(delegate->plugin()) != nullptr; };
+  if (std::ranges::none_of(delegates, estimates)) return;
   Placer(registry, module, function, delegates, calls, answers).Run();
 }
 
