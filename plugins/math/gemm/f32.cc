@@ -35,6 +35,16 @@ struct Sums {
   FloatVector of[kRows][kPanels];
 };
 
+// `sums = {}` would do, but gcc warns of it for NEON's vectors.
+template <int kRows, int kPanels>
+HWY_INLINE void ClearTile(Sums<kRows, kPanels>& sums) {
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) sums.of[r][p] = hn::Zero(fd);
+  }
+}
+
 // The pointers are of the tile's first element. `left`: outputs of the last panel.
 template <int kRows, int kPanels>
 HWY_INLINE void LoadTile(Sums<kRows, kPanels>& sums, const float* from, size_t stride, size_t count,
@@ -110,7 +120,7 @@ HWY_INLINE void Tile(const F32Task& task, size_t row, size_t group, const Part& 
   } else if (task.start) {
     LoadTile(sums, task.start + row * task.start_stride + output, task.start_stride, count, left);
   } else {
-    sums = {};
+    ClearTile(sums);
   }
   const float* HWY_RESTRICT weights =
       task.weights + output * task.layout.k + part.before * kPanels * kFloatLanes;

@@ -182,10 +182,10 @@ TEST_P(KernelWeightsOf, AreKeptBeforeTheFirstRun) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, KernelWeightsOf,
-                         testing::Values(Row{"Conv", "panels", [] { return Conv(1); }},
-                                         Row{"ConvOfGroups", "panels", [] { return Conv(2); }},
-                                         Row{"DenseOfManyRows", "panels", [] { return Dense(20); }},
-                                         Row{"Transposed", "panels", [] { return Transposed(); }},
+                         testing::Values(Row{"Conv", "f32 panels", [] { return Conv(1); }},
+                                         Row{"ConvOfGroups", "f32 panels", [] { return Conv(2); }},
+                                         Row{"DenseOfManyRows", "f32 panels", [] { return Dense(20); }},
+                                         Row{"Transposed", "f32 panels", [] { return Transposed(); }},
                                          Row{"ByteConv", "bytes", [] { return ByteConv(); }},
                                          Row{"ByteTransposed", "bytes", [] { return ByteTransposed(); }},
                                          Row{"ByteDepthwise", "bytes", [] { return ByteDepthwise(); }},
@@ -217,7 +217,7 @@ TEST_F(KernelWeights, ArePackedOnceForAllSessions) {
   const auto model = Model::FromModule(Conv(1), {.registry = WithStore()});
   ASSERT_TRUE(model) << model.error().message;
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(Session::Create(*model, {.threads = 2}));
-  EXPECT_THAT(store_counts.packed, ElementsAre("panels"));
+  EXPECT_THAT(store_counts.packed, ElementsAre("f32 panels"));
   EXPECT_EQ(store_counts.found, 0);
 }
 
