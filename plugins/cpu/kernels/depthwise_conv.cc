@@ -15,7 +15,7 @@ namespace {
 
 constexpr ProductOperands kOperands{.channel_axis = 3, .exact_scales = true};
 constexpr ProductOperands kPackedOperands{
-    .channel_axis = 3, .transposed = true, .taps = true, .exact_scales = true, .packed = true};
+    .channel_axis = 3, .transposed = true, .taps = true, .exact_scales = true};
 
 const ProductOperands& OperandsOf(const Node& n) {
   return n.in(0).dtype() == FBX_I16 ? kOperands : kPackedOperands;
@@ -73,7 +73,7 @@ struct DepthwiseConv2D {
     state.workers = std::max(1u, plan.threads());
     if (QuantizedProduct::Takes(n, kOperands)) {
       state.quantized = quantized_.Prepare(n, plan, n.in(0).dim(0));
-      if (quantized_.packed()) {
+      if (!quantized_.wide()) {
         state.bytes = quantized_.PlanBytes(n, plan, ShapeOf(n), false);
         PlanLines(n, plan, state);
       } else {
@@ -87,7 +87,7 @@ struct DepthwiseConv2D {
 
   void invoke(const Node& n, const State& state) const {
     if (QuantizedProduct::Takes(n, kOperands))
-      return quantized_.packed() ? RunBytes(n, state) : RunWide(n, state);
+      return quantized_.wide() ? RunWide(n, state) : RunBytes(n, state);
     if (n.in(0).dtype() == FBX_F32) return RunFloats(n, state);
     Run<double>(n);
   }
@@ -247,8 +247,11 @@ struct DepthwiseConv2D {
     Measure(n, job);
     if (n.out(0).count() == 0) return;
     const ProductShape shape = ShapeOf(n);
-    job.input = Repeated(n, state, job.multiplier, quantized_.Bytes(n, state.quantized, n.in(0).dim(0)));
-    const std::byte* const packed = quantized_.Packed(n, state.quantized, state.bytes, shape);
+    const int8_t* const input =
+        quantized_.Bytes(n, state.quantized, n.in(0).dim(0), n.in(0).data<const std::byte>());
+    job.input = Repeated(n, state, job.multiplier, input);
+    if (!quantized_.KeepsPacked(shape)) quantized_.PackNow(n, state.quantized, state.bytes, shape);
+    const std::byte* const packed = quantized_.Packed(n, state.bytes, shape);
     const int64_t channels = job.out_channels, width = job.out_width * channels, line = LineOf(job);
     ForRows(n, job, thread_count(n.host()) <= state.workers, [&](int64_t row, uint32_t worker) {
       const int64_t image = row / job.out_height;
@@ -292,7 +295,8 @@ struct DepthwiseConv2D {
 
   void RunWide(const Node& n, const State& state) const {
     Job<int16_t, int64_t> job{};
-    job.input = quantized_.Input(n, state.quantized, n.in(0).dim(0));
+    quantized_.Start(n);
+    job.input = n.in(0).data<const int16_t>();
     job.filter = quantized_.Weights(n, state.quantized);
     Measure(n, job);
     const bool parallel = thread_count(n.host()) <= state.workers;

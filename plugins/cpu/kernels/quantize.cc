@@ -103,8 +103,9 @@ struct Quantize {
         S* y = n.out(0).data<S>();
         ForEachRun(n, n.out(0), [&](float scale, int64_t zero, int64_t first, int64_t count) {
           if constexpr (std::is_same_v<T, float> && sizeof(S) == 1) {
-            BestByteCode().quantize(x + first, static_cast<size_t>(count), scale, static_cast<int32_t>(zero),
-                                    std::is_signed_v<S>, reinterpret_cast<uint8_t*>(y + first));
+            BestByteKernels().quantize(x + first, static_cast<size_t>(count), scale,
+                                       static_cast<int32_t>(zero), std::is_signed_v<S>,
+                                       reinterpret_cast<uint8_t*>(y + first));
           } else {
             for (int64_t i = first; i < first + count; ++i) y[i] = Quantized<S>(x[i], scale, zero);
           }

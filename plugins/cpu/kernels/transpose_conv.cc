@@ -16,13 +16,8 @@
 namespace fusebox::cpu {
 namespace {
 
-constexpr ProductOperands kOperands{.input = 2,
-                                    .weights = 1,
-                                    .bias = 3,
-                                    .by_tap = true,
-                                    .exact_scales = true,
-                                    .two_roundings = true,
-                                    .packed = true};
+constexpr ProductOperands kOperands{
+    .input = 2, .weights = 1, .bias = 3, .by_tap = true, .exact_scales = true, .two_roundings = true};
 
 // The gradient of a convolution from `output` to `input`. Operands: output shape, filter [out, height, width,
 // in], input, bias. Input pixel x adds its filter taps k to the output pixels x * stride - padding + k: the
@@ -102,7 +97,7 @@ struct TransposeConv {
     }
     state.chunk =
         std::clamp(math::kSumsBytes / Product(width, std::max<int64_t>(1, state.stride)), kLeast, kMost);
-    if (quantized && quantized_.packed()) {
+    if (quantized && !quantized_.wide()) {
       state.bytes = quantized_.PlanBytes(n, plan, g.shape(), false);
       state.chunk = std::min(state.chunk, state.bytes.chunk);
     }
@@ -124,7 +119,7 @@ struct TransposeConv {
   void invoke(const Node& n, const State& state) const {
     if (n.out(0).count() == 0) return;
     if (QuantizedProduct::Takes(n, kOperands))
-      return quantized_.packed() ? RunBytes(n, state) : RunWide(n, state);
+      return quantized_.wide() ? RunWide(n, state) : RunBytes(n, state);
     if (n.in(2).dtype() == FBX_F64) return RunDoubles(n, state);
     RunFloats(n, state);
   }
@@ -292,8 +287,9 @@ struct TransposeConv {
   void RunBytes(const Node& n, const State& state) const {
     const Geometry g(n, window_);
     const ProductShape shape = g.shape();
-    const int8_t* const in = quantized_.Bytes(n, state.quantized, g.batch);
-    const std::byte* const packed = quantized_.Packed(n, state.quantized, state.bytes, shape);
+    const int8_t* const in = quantized_.Bytes(n, state.quantized, g.batch, n.in(2).data<const std::byte>());
+    if (!quantized_.KeepsPacked(shape)) quantized_.PackNow(n, state.quantized, state.bytes, shape);
+    const std::byte* const packed = quantized_.Packed(n, state.bytes, shape);
     RunSums<int32_t>(n, state, g, [&](uint32_t worker, int64_t pixel, int64_t count, int32_t* products) {
       quantized_.RunSums(
           n, {state.quantized, state.bytes, shape, packed, 0, std::max<int64_t>(1, g.pixels()), 0}, worker,
@@ -303,7 +299,8 @@ struct TransposeConv {
 
   void RunWide(const Node& n, const State& state) const {
     const Geometry g(n, window_);
-    const int16_t* const in = quantized_.Input(n, state.quantized, g.batch);
+    quantized_.Start(n);
+    const int16_t* const in = n.in(2).data<const int16_t>();
     const int16_t* const filter = quantized_.Weights(n, state.quantized);
     RunSums<int64_t>(n, state, g, [&](uint32_t, int64_t pixel, int64_t count, int64_t* products) {
       Multiply(IntegerProduct<int64_t>{in + pixel * g.in_channels, g.in_channels, filter, g.in_channels,

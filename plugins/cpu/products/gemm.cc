@@ -101,8 +101,8 @@ void Block(const RowProduct<T>& x) {
   }
 }
 
-const GemmCode& Code() {
-  static constexpr GemmCode code{Block<float>, Block<double>};
+const DotKernels& Code() {
+  static constexpr DotKernels code{Block<float>, Block<double>};
   return code;
 }
 
@@ -118,11 +118,11 @@ constexpr int64_t kTaskRows = 128;
 
 }  // namespace
 
-std::vector<const GemmCode*> GemmCodes() { return FUSEBOX_SIMD_TABLES(GemmCode, Code); }
+std::vector<const DotKernels*> AllDotKernels() { return FUSEBOX_SIMD_TABLES(DotKernels, Code); }
 
 template <class T>
 void Multiply(const RowProduct<T>& product) {
-  const GemmCode& code = math::SimdChoice<GemmCode, GemmCodes>::Best();
+  const DotKernels& code = math::SimdChoice<DotKernels, AllDotKernels>::Best();
   if constexpr (std::is_same_v<T, float>) code.f32(product);
   else code.f64(product);
 }
@@ -172,6 +172,7 @@ template void MultiplyParallel<double>(const fbx_host*, const RowProduct<double>
 template void TransposeMatrix<float>(const float*, int64_t, int64_t, float*);
 template void TransposeMatrix<double>(const double*, int64_t, int64_t, double*);
 template void TransposeMatrix<int8_t>(const int8_t*, int64_t, int64_t, int8_t*);
+template void TransposeMatrix<uint8_t>(const uint8_t*, int64_t, int64_t, uint8_t*);
 template void TransposeMatrix<int16_t>(const int16_t*, int64_t, int64_t, int16_t*);
 
 }  // namespace fusebox::cpu

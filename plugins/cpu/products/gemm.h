@@ -38,11 +38,11 @@ void MultiplyParallel(const fbx_host* host, const RowProduct<T>& product);
 
 // `Multiply` in one instruction set. Sums of an element depend on the number of lanes, so vectors have at
 // most 32 bytes.
-struct GemmCode {
+struct DotKernels {
   void (*f32)(const RowProduct<float>&);
   void (*f64)(const RowProduct<double>&);
 };
-std::vector<const GemmCode*> GemmCodes();  // of this machine, best first
+std::vector<const DotKernels*> AllDotKernels();  // of this machine, best first
 
 // out[j][i] = in[i][j] for `rows` x `columns` elements of `in`.
 template <class T>
@@ -63,6 +63,7 @@ extern template void MultiplyParallel<double>(const fbx_host*, const RowProduct<
 extern template void TransposeMatrix<float>(const float*, int64_t, int64_t, float*);
 extern template void TransposeMatrix<double>(const double*, int64_t, int64_t, double*);
 extern template void TransposeMatrix<int8_t>(const int8_t*, int64_t, int64_t, int8_t*);
+extern template void TransposeMatrix<uint8_t>(const uint8_t*, int64_t, int64_t, uint8_t*);
 extern template void TransposeMatrix<int16_t>(const int16_t*, int64_t, int64_t, int16_t*);
 
 }  // namespace fusebox::cpu

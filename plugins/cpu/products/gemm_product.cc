@@ -149,10 +149,8 @@ math::F32Layout GemmProduct::FloatLayout() const {
 }
 
 ByteLayout GemmProduct::Layout() const {
-  return {.lanes = code_.lanes,
-          .outputs = static_cast<size_t>(n_),
-          .columns = static_cast<size_t>(k_),
-          .unit = code_.unit};
+  return {
+      .lanes = code_.lanes, .n = static_cast<size_t>(n_), .k = static_cast<size_t>(k_), .unit = code_.unit};
 }
 
 size_t GemmProduct::PackedBytes() const {
@@ -186,9 +184,9 @@ void GemmProduct::Pack(void* to) const {
     TransposeMatrix(rows, k_, n_, transposed.data());
     rows = transposed.data();
   }
-  for (size_t i = 0; i < layout.outputs && k_ > 0; ++i, rows += k_) {
+  for (size_t i = 0; i < layout.n && k_ > 0; ++i, rows += k_) {
     math::PackByteRow(layout, i, rows, values);
-    sums[i] = math::SumOfBytes(rows, layout.columns);
+    sums[i] = math::SumOfBytes(rows, layout.k);
   }
 }
 

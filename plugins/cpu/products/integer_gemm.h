@@ -42,7 +42,7 @@ struct TapLines {
 
 // A product with constant weights [groups, columns, depth], in parallel tasks of some rows and columns.
 struct ProductShape {
-  int64_t rows, columns, depth, groups = 1;
+  int64_t m, n, k, groups = 1;
   TapLines lines = {};
 };
 struct ProductPlan {
@@ -58,7 +58,7 @@ template <class Sum>
 ProductPlan PlanProduct(Plan& plan, const ProductShape& s, bool copied, bool wide = false) {
   ProductPlan p;
   p.workers = std::max(1u, plan.threads());
-  const int64_t row = std::max<int64_t>(1, Product(s.depth, sizeof(int16_t)));
+  const int64_t row = std::max<int64_t>(1, Product(s.k, sizeof(int16_t)));
   p.chunk = std::clamp<int64_t>(math::kRowsBytes / row / 4 * 4, 4, 64);
   p.copied = copied;
   p.wide = wide;
@@ -77,29 +77,29 @@ struct ProductRows {
 template <class Sum, class Rows, class Done>
 void RunProduct(const Node& n, const ProductPlan& plan, const ProductShape& s, const int16_t* weights,
                 const Rows& rows, const Done& done) {
-  if (s.rows == 0 || s.columns == 0) return;
-  const int64_t blocks = (s.columns + kProductColumns - 1) / kProductColumns,
-                chunks = (s.rows + plan.chunk - 1) / plan.chunk;
+  if (s.m == 0 || s.n == 0) return;
+  const int64_t blocks = (s.n + kProductColumns - 1) / kProductColumns,
+                chunks = (s.m + plan.chunk - 1) / plan.chunk;
   int16_t* made = plan.copied ? n.scratch<int16_t>(plan.rows_slot) : nullptr;
   Sum* all_sums = n.scratch<Sum>(plan.sums_slot);
   const auto run = [&](size_t begin, size_t end, uint32_t worker) {
-    int16_t* scratch = made ? made + worker * plan.chunk * s.depth : nullptr;
+    int16_t* scratch = made ? made + worker * plan.chunk * s.k : nullptr;
     Sum* sums = all_sums + worker * plan.chunk * kProductColumns;
     for (int64_t task = static_cast<int64_t>(begin); task < static_cast<int64_t>(end); ++task) {
       const int64_t group = task / chunks / blocks, block = task / chunks % blocks;
       const int64_t first = task % chunks * plan.chunk, column = block * kProductColumns;
-      const int64_t count = std::min(plan.chunk, s.rows - first),
-                    columns = std::min(kProductColumns, s.columns - column);
+      const int64_t count = std::min(plan.chunk, s.m - first),
+                    columns = std::min(kProductColumns, s.n - column);
       const ProductRows a = rows(group, first, count, scratch);
-      const int64_t channel = group * s.columns + column;
-      Multiply(IntegerProduct<Sum>{a.at, a.stride, weights + channel * s.depth, s.depth, sums, columns, count,
-                                   columns, s.depth, plan.wide});
+      const int64_t channel = group * s.n + column;
+      Multiply(IntegerProduct<Sum>{a.at, a.stride, weights + channel * s.k, s.k, sums, columns, count,
+                                   columns, s.k, plan.wide});
       done(first, count, channel, columns, sums);
     }
   };
   const size_t tasks = static_cast<size_t>(s.groups * blocks * chunks);
   if (thread_count(n.host()) > plan.workers) return run(0, tasks, 0);
-  ParallelFor(n.host(), tasks, Grain(plan.chunk * kProductColumns * s.depth / math::kWordsPerUnit), run);
+  ParallelFor(n.host(), tasks, Grain(plan.chunk * kProductColumns * s.k / math::kWordsPerUnit), run);
 }
 
 }  // namespace fusebox::cpu

@@ -6,14 +6,14 @@
 namespace fusebox::cpu {
 
 void PackPanels(const float* weights, const PanelShape& s, float* to) {
-  if (s.depth == 0) return;  // of any number of columns
+  if (s.k == 0) return;  // of any number of columns
   std::vector<float> moved;
   if (s.taps > 1) {
-    moved.resize(static_cast<size_t>(s.columns * s.depth));
-    MoveTapsFirst(weights, s.columns / s.taps, s.taps, s.depth, moved.data());
+    moved.resize(static_cast<size_t>(s.n * s.k));
+    MoveTapsFirst(weights, s.n / s.taps, s.taps, s.k, moved.data());
     weights = moved.data();
   }
-  for (int64_t group = 0; group < s.groups; ++group, weights += s.columns * s.depth, to += s.each())
+  for (int64_t group = 0; group < s.groups; ++group, weights += s.n * s.k, to += s.each())
     (s.transposed ? math::PackF32Transposed : math::PackF32)(s.layout(), weights, to);
 }
 
@@ -40,7 +40,7 @@ const float* KeptPanels::Get(const Node& n) const {
     return PackedWeights(
         n,
         {.what = "f32 panels",
-         .numbers = {static_cast<int64_t>(math::BestF32Code().lanes), s.columns, s.depth, s.groups, s.taps,
+         .numbers = {static_cast<int64_t>(math::BestF32Kernels().lanes), s.n, s.k, s.groups, s.taps,
                      s.transposed},
          .sources = {weights},
          .size = static_cast<size_t>(Product(s.elements(), sizeof(float)))},

@@ -18,7 +18,7 @@ inline constexpr int64_t kLeastPanelRows = 16;
 
 // Returns the layout of a packed matrix [n, k] for the code that this machine runs.
 inline math::F32Layout PanelLayout(int64_t n, int64_t k) {
-  return {math::BestF32Code().lanes, static_cast<size_t>(n), static_cast<size_t>(k)};
+  return {math::BestF32Kernels().lanes, static_cast<size_t>(n), static_cast<size_t>(k)};
 }
 // Elements of the packed matrix. Throws if they are too many for memory.
 inline int64_t PanelElements(int64_t n, int64_t k) {
@@ -27,14 +27,14 @@ inline int64_t PanelElements(int64_t n, int64_t k) {
 // The product with packed `b`: its b and ldb are not read.
 void MultiplyParallel(const fbx_host* host, const RowProduct<float>& product, const float* panels);
 
-// Matrices [columns, depth], one per group. With `taps`, the one matrix is stored as [columns / taps, taps,
-// depth] and packed as [taps, columns / taps, depth].
+// Matrices [n][k], one per group. With `taps`, the one matrix is stored as [n / taps][taps][k] and packed as
+// [taps][n / taps][k].
 struct PanelShape {
-  int64_t columns, depth, groups = 1, taps = 1;
-  bool transposed = false;  // stored as [depth, columns]
+  int64_t n, k, groups = 1, taps = 1;
+  bool transposed = false;  // stored as [k][n]
 
-  math::F32Layout layout() const { return PanelLayout(columns, depth); }
-  int64_t each() const { return PanelElements(columns, depth); }  // elements of a packed matrix
+  math::F32Layout layout() const { return PanelLayout(n, k); }
+  int64_t each() const { return PanelElements(n, k); }  // elements of a packed matrix
   int64_t elements() const { return Product(each(), groups); }
 };
 void PackPanels(const float* weights, const PanelShape& shape, float* to);

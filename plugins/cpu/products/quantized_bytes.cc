@@ -13,11 +13,11 @@ BytePlan PlanBytes(Plan& plan, const ProductShape& s, bool copied, bool sums) {
   const auto slot = [&](int64_t bytes) { return plan.scratch(static_cast<size_t>(bytes)); };
   BytePlan p;
   p.workers = std::max(1u, plan.threads());
-  p.chunk = std::clamp(math::kRowsBytes / std::max<int64_t>(1, s.depth) / kLeast * kLeast, kLeast, kMost);
-  p.chunk = std::min(p.chunk, std::max<int64_t>(1, s.rows));
+  p.chunk = std::clamp(math::kRowsBytes / std::max<int64_t>(1, s.k) / kLeast * kLeast, kLeast, kMost);
+  p.chunk = std::min(p.chunk, std::max<int64_t>(1, s.m));
   p.copied = copied;
   const int64_t rows = Product(p.chunk, p.workers);
-  if (copied) p.rows_slot = slot(Product(rows, s.depth));
+  if (copied) p.rows_slot = slot(Product(rows, s.k));
   p.terms_slot = slot(Product(rows, 2 * sizeof(int32_t)));
   p.sums = sums;
   if (sums) p.sums_slot = slot(Product(rows, static_cast<int64_t>(SumsWidth() * sizeof(int32_t))));
@@ -26,22 +26,22 @@ BytePlan PlanBytes(Plan& plan, const ProductShape& s, bool copied, bool sums) {
 
 // A convolution whose input got other channels has other groups.
 bool QuantizedProduct::KeepsPacked(const ProductShape& s) const {
-  return weights_ && weights_->channels == s.columns && weights_->depth == s.depth &&
-         weights_->lines == s.lines && s.columns > 0;
+  return weights_ && weights_->channels == s.n && weights_->depth == s.k && weights_->lines == s.lines &&
+         s.n > 0;
 }
 
 ByteLayout QuantizedProduct::LayoutOf(const ProductShape& s, bool kept) const {
-  const bool halves = kept && weights_->halves;
-  const ByteCode& code = BestByteCode();
+  const bool int4 = kept && weights_->int4;
+  const ByteKernels& code = BestByteKernels();
   const TapLines& lines = s.lines;
-  const int64_t columns = lines.taps > 0 ? s.depth / lines.taps * lines.padded() * lines.pixels : s.depth;
-  return {code.lanes, static_cast<size_t>(s.columns), static_cast<size_t>(columns), halves,
-          halves || operands_.taps ? 4 : code.unit};
+  const int64_t columns = lines.taps > 0 ? s.k / lines.taps * lines.padded() * lines.pixels : s.k;
+  return {code.lanes, static_cast<size_t>(s.n), static_cast<size_t>(columns), int4,
+          int4 || operands_.taps ? 4 : code.unit};
 }
 
 // What a product of the input's bytes has to be reduced by, times the sum of a row of weights.
 int32_t QuantizedProduct::InputOffset() const {
-  return hybrid_ ? 0 : input_zero_ + BestByteCode().signs.Offset(unsigned_);
+  return hybrid_ ? 0 : input_zero_ + BestByteKernels().signs.Offset(unsigned_);
 }
 
 // Of the weights: groups of a convolution, or the leading dims of a matrix.
@@ -56,34 +56,33 @@ size_t QuantizedProduct::MatrixBytes(const ProductShape& s) const {
 }
 
 BytePlan QuantizedProduct::PlanBytes(const Node& n, Plan& plan, const ProductShape& s, bool copied) const {
-  BytePlan p = cpu::PlanBytes(plan, s, copied, hybrid_ || (KeepsPacked(s) && weights_->halves));
+  BytePlan p = cpu::PlanBytes(plan, s, copied, hybrid_ || (KeepsPacked(s) && weights_->int4));
   if (!KeepsPacked(s)) {
     const auto each = static_cast<int64_t>(MatrixBytes(s));
-    p.packed_slot = plan.scratch(static_cast<size_t>(Product(Matrices(n, s.columns, s.depth), each)));
+    p.packed_slot = plan.scratch(static_cast<size_t>(Product(Matrices(n, s.n, s.k), each)));
   }
   return p;
 }
 
-const std::byte* QuantizedProduct::Packed(const Node& n, const State& state, const BytePlan& plan,
-                                          const ProductShape& s) const {
-  if (KeepsPacked(s)) {
-    PackOnce(n);
-    return weights_->packed->data<std::byte>();
-  }
-  auto* const to = n.scratch<std::byte>(plan.packed_slot);
+void QuantizedProduct::PackNow(const Node& n, const State& state, const BytePlan& plan,
+                               const ProductShape& s) const {
   Pack(std::span(Weights(n, state), static_cast<size_t>(n.in(operands_.weights).count())),
-       Matrices(n, s.columns, s.depth), s, to);
-  return to;
+       Matrices(n, s.n, s.k), s, n.scratch<std::byte>(plan.packed_slot));
+}
+
+const std::byte* QuantizedProduct::Packed(const Node& n, const BytePlan& plan, const ProductShape& s) const {
+  if (!KeepsPacked(s)) return n.scratch<std::byte>(plan.packed_slot);
+  PackOnce(n);
+  return weights_->packed->data<std::byte>();
 }
 
 const int8_t* QuantizedProduct::Bytes(const Node& n, const State& state, int64_t samples,
-                                      const float* floats) const {
-  const Tensor in = n.in(operands_.input);
-  if (factors_) factors_->make([&] { MakeFactors(n); });
-  if (!hybrid_) return in.data<const int8_t>();
+                                      const void* input) const {
+  Start(n);
+  if (!hybrid_) return static_cast<const int8_t*>(input);
   auto* const to = n.scratch<int8_t>(state.input);
-  if (in.count() > 0)
-    QuantizeSamples(n, state, samples, in.count() / samples, floats ? floats : in.data<const float>(), to);
+  const int64_t count = n.in(operands_.input).count();
+  if (count > 0) QuantizeSamples(n, state, samples, count / samples, static_cast<const float*>(input), to);
   return to;
 }
 
@@ -95,9 +94,9 @@ ByteResults QuantizedProduct::Results(const Node& n) const {
   return {&factors_->bytes, n.has_in(operands_.bias) ? n.in(operands_.bias).data<const int32_t>() : nullptr};
 }
 
-ByteTask QuantizedProduct::TaskOf(const Node& n, const BytesTask& task, const BytePart& part,
+ByteTask QuantizedProduct::TaskOf(const Node& n, const BytesTask& task, const ByteTile& part,
                                   ByteProductRows rows, const PackedMatrix& m) const {
-  const ByteCode& code = BestByteCode();
+  const ByteKernels& code = BestByteKernels();
   const auto count = static_cast<size_t>(part.count);
   ByteTask product{.rows = rows.at,
                    .count = count,
@@ -116,25 +115,24 @@ ByteTask QuantizedProduct::TaskOf(const Node& n, const BytesTask& task, const By
     product.start = m.start;
   }
   if (*m.any_zeros != 0) {
-    code.sum_rows(rows.at, count, product.stride, m.layout.columns, unsigned_, 0, part.terms[1]);
-    for (size_t r = 0; r < count; ++r)
-      part.terms[1][r] -= static_cast<int32_t>(task.shape.depth) * zero_of(r);
+    code.sum_rows(rows.at, count, product.stride, m.layout.k, unsigned_, 0, part.terms[1]);
+    for (size_t r = 0; r < count; ++r) part.terms[1][r] -= static_cast<int32_t>(task.shape.k) * zero_of(r);
     product.terms[1] = {m.zeros, part.terms[1]};
   }
   return product;
 }
 
-void QuantizedProduct::RunPart(const Node& n, const BytesTask& task, const BytePart& part,
+void QuantizedProduct::RunPart(const Node& n, const BytesTask& task, const ByteTile& part,
                                ByteProductRows rows) const {
   const ProductShape& s = task.shape;
   const ByteLayout layout = LayoutOf(s, KeepsPacked(s));
   const PackedMatrix m(layout, const_cast<std::byte*>(task.packed) +
                                    static_cast<size_t>(part.group) * PackedMatrix::Bytes(layout));
   const ByteTask product = TaskOf(n, task, part, rows, m);
-  if (hybrid_ || layout.halves) return FinishPart(n, task, part, product);
-  const int64_t width = s.columns * s.groups, channel = part.group * s.columns;
+  if (hybrid_ || layout.int4) return FinishPart(n, task, part, product);
+  const int64_t width = s.n * s.groups, channel = part.group * s.n;
   const ByteResults results = Results(n);
-  BestByteCode().multiply_and_store(
+  BestByteKernels().multiply_and_store(
       {product, &results, static_cast<size_t>(channel),
        n.out(0).data<uint8_t>() + task.at + part.first * width + channel, static_cast<size_t>(width)},
       part.begin, part.end);
@@ -145,21 +143,21 @@ void QuantizedProduct::RunSums(const Node& n, const BytesTask& task, uint32_t wo
   const ByteLayout layout = LayoutOf(task.shape, KeepsPacked(task.shape));
   const PackedMatrix m(layout, const_cast<std::byte*>(task.packed));
   int32_t* const terms = n.scratch<int32_t>(task.plan.terms_slot) + 2 * worker * task.plan.chunk;
-  const BytePart part{0,      first, count, 0, PanelGroups(layout), nullptr, {terms, terms + task.plan.chunk},
+  const ByteTile part{0,      first, count, 0, PanelGroups(layout), nullptr, {terms, terms + task.plan.chunk},
                       nullptr};
-  BestByteCode().multiply(TaskOf(n, task, part, rows, m), sums, static_cast<size_t>(stride), part.begin,
-                          part.end);
+  BestByteKernels().multiply(TaskOf(n, task, part, rows, m), sums, static_cast<size_t>(stride), part.begin,
+                             part.end);
 }
 
 void QuantizedProduct::RunTaps(const Node& n, const TapsTask& task) const {
-  const ByteCode& code = BestByteCode();
+  const ByteKernels& code = BestByteKernels();
   const ProductShape& s = task.shape;
   const ByteLayout layout = LayoutOf(s, false);
   const PackedMatrix m(layout, const_cast<std::byte*>(task.packed));
   const int32_t zero = hybrid_ ? n.scratch<int32_t>(task.state.zeros)[task.sample] : input_zero_;
   const ByteResults results = hybrid_ ? ByteResults{} : Results(n);
   code.depthwise({.lines = reinterpret_cast<const uint8_t* const*>(task.lines),
-                  .line_count = static_cast<size_t>(s.depth / s.lines.taps),
+                  .line_count = static_cast<size_t>(s.k / s.lines.taps),
                   .taps = static_cast<size_t>(s.lines.taps),
                   .together = static_cast<size_t>(s.lines.pixels),
                   .step = static_cast<size_t>(s.lines.step),
@@ -175,20 +173,20 @@ void QuantizedProduct::RunTaps(const Node& n, const TapsTask& task) const {
                   .results = hybrid_ ? nullptr : &results,
                   .out = hybrid_ ? static_cast<void*>(task.sums) : n.out(0).data<uint8_t>() + task.at});
   for (int64_t p = 0; hybrid_ && p < task.pixels; ++p)
-    Finish(n, task.state, task.sample, 0, s.columns, task.sums + p * s.columns, task.at + p * s.columns);
+    Finish(n, task.state, task.sample, 0, s.n, task.sums + p * s.n, task.at + p * s.n);
 }
 
-void QuantizedProduct::FinishPart(const Node& n, const BytesTask& task, const BytePart& part,
+void QuantizedProduct::FinishPart(const Node& n, const BytesTask& task, const ByteTile& part,
                                   const ByteTask& product) const {
-  const ByteCode& code = BestByteCode();
+  const ByteKernels& code = BestByteKernels();
   const ProductShape& s = task.shape;
   const auto width = static_cast<int64_t>(SumsWidth());
   for (size_t group = part.begin; group < part.end; ++group) {
     code.multiply(product, part.sums, SumsWidth(), group, group + 1);
-    const int64_t first = static_cast<int64_t>(group) * width, channel = part.group * s.columns + first;
+    const int64_t first = static_cast<int64_t>(group) * width, channel = part.group * s.n + first;
     for (int64_t r = 0; r < part.count; ++r)
-      Finish(n, task.state, task.SampleOf(part.first + r), channel, std::min(width, s.columns - first),
-             part.sums + r * width, task.at + (part.first + r) * s.columns * s.groups + channel);
+      Finish(n, task.state, task.SampleOf(part.first + r), channel, std::min(width, s.n - first),
+             part.sums + r * width, task.at + (part.first + r) * s.n * s.groups + channel);
   }
 }
 

@@ -54,13 +54,13 @@ void QuantizedProduct::Pack(std::span<const T> rows, int64_t matrices, const Pro
                             std::byte* to) const {
   const int32_t offset = InputOffset();
   const ByteLayout layout = LayoutOf(shape, false);
-  const auto depth = static_cast<size_t>(shape.depth);
-  std::vector<int8_t> moved(layout.columns);
-  std::vector<T> spread(shape.lines.taps > 0 ? layout.columns : 0);
+  const auto depth = static_cast<size_t>(shape.k);
+  std::vector<int8_t> moved(layout.k);
+  std::vector<T> spread(shape.lines.taps > 0 ? layout.k : 0);
   for (int64_t matrix = 0; matrix < matrices; ++matrix, to += PackedMatrix::Bytes(layout)) {
     std::fill_n(to, PackedMatrix::Bytes(layout), std::byte{0});
     const PackedMatrix m(layout, to);
-    for (size_t i = 0; i < layout.outputs && depth > 0; ++i) {
+    for (size_t i = 0; i < layout.n && depth > 0; ++i) {
       auto row = rows.first(depth);
       rows = rows.subspan(depth);
       if (!spread.empty()) {
@@ -72,14 +72,14 @@ void QuantizedProduct::Pack(std::span<const T> rows, int64_t matrices, const Pro
       else m.zeros[i] = MovedBytes(row, moved);
       if (m.zeros[i] != 0) *m.any_zeros = 1;
       math::PackByteRow(layout, i, bytes.data(), m.values);
-      m.sums[i] = SumOf(bytes.first(layout.columns / static_cast<size_t>(shape.lines.pixels)));
+      m.sums[i] = SumOf(bytes.first(layout.k / static_cast<size_t>(shape.lines.pixels)));
       m.start[i] = -offset * m.sums[i];
     }
   }
 }
 
 // 4-bit weights are packed plus 8, which is taken back by a multiple of the sum of the input.
-void QuantizedProduct::PackHalves(const Node& n, std::byte* to) const {
+void QuantizedProduct::PackInt4(const Node& n, std::byte* to) const {
   const ByteLayout layout = LayoutOf(KeptShape(), true);
   const auto* row = n.in(operands_.weights).data<const uint8_t>();
   const int32_t offset = InputOffset();
@@ -88,9 +88,9 @@ void QuantizedProduct::PackHalves(const Node& n, std::byte* to) const {
     std::fill_n(to, PackedMatrix::Bytes(layout), std::byte{0});
     const PackedMatrix m(layout, to);
     *m.any_zeros = 1;
-    for (size_t i = 0; i < layout.outputs; ++i, row += layout.columns / 2) {
+    for (size_t i = 0; i < layout.n; ++i, row += layout.k / 2) {
       m.zeros[i] = -8;
-      m.sums[i] = math::PackHalvesRow(layout, i, row, m.values);
+      m.sums[i] = math::PackInt4Row(layout, i, row, m.values);
       m.start[i] = -offset * m.sums[i];
     }
   }
@@ -104,7 +104,7 @@ void QuantizedProduct::PackOnce(const Node& n) const {
     PackedWeights::Recipe recipe{.what = "bytes"};
     recipe.numbers = {static_cast<int64_t>(layout.lanes),
                       static_cast<int64_t>(layout.unit),
-                      layout.halves,
+                      layout.int4,
                       InputOffset(),
                       weights_->channels,
                       weights_->depth,
@@ -127,8 +127,8 @@ void QuantizedProduct::PackConstant(const Node& n, std::byte* to) const {
   const bool as_stored = w.dtype() == FBX_I8 && std::all_of(q.zero_points, q.zero_points + q.count,
                                                             [](int64_t z) { return z == 0; });
   const int64_t matrices = Matrices(n, channels, depth);
-  if (weights_->halves) {
-    PackHalves(n, to);
+  if (weights_->int4) {
+    PackInt4(n, to);
   } else if (as_stored) {
     std::vector<int8_t> rows(Rearranges() ? count : 0);
     if (Rearranges()) Transpose(n, w.data<const int8_t>(), rows.data());
@@ -141,11 +141,11 @@ void QuantizedProduct::PackConstant(const Node& n, std::byte* to) const {
 }
 
 void QuantizedProduct::KeepPacked(const Node& n, int64_t channels, int64_t depth, TapLines lines) {
-  if (!packed() || !weights_ || channels <= 0 || depth <= 0) return;
+  if (wide_ || !weights_ || channels <= 0 || depth <= 0) return;
   weights_->channels = channels;
   weights_->depth = depth;
   weights_->lines = lines;
-  weights_->halves = four_bits_ && !Rearranges() && depth % 2 == 0;
+  weights_->int4 = int4_ && !Rearranges() && depth % 2 == 0;
   if (keeps_weights(n.host())) PackOnce(n);
 }
 

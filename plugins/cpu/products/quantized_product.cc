@@ -69,8 +69,7 @@ QuantizedProduct::QuantizedProduct(const Node& n, ProductOperands o, Activation 
       asymmetric_(asymmetric),
       unsigned_(n.in(o.input).dtype() == FBX_U8),
       wide_(n.in(o.input).dtype() == FBX_I16),
-      wide_weights_(n.in(o.weights).dtype() == FBX_I16),
-      four_bits_(n.in(o.weights).dtype() == FBX_I4) {
+      int4_(n.in(o.weights).dtype() == FBX_I4) {
   if (n.in(o.weights).is_const()) weights_ = std::make_unique<Constant>();
   if (const std::string why = WhyNoScales(n.in(o.weights)); !why.empty()) Fail(why, Operand(o.weights));
   if (hybrid_) return;
@@ -147,7 +146,7 @@ QuantizedProduct::State QuantizedProduct::Prepare(const Node& n, Plan& plan, int
     return static_cast<size_t>(Product(Count(n.in(i).dims()), sizeof(int16_t)));
   };
   State state;
-  if (!wide_ && (hybrid_ || !packed())) state.input = plan.scratch(elements(operands_.input));
+  if (hybrid_) state.input = plan.scratch(static_cast<size_t>(Count(n.in(operands_.input).dims())));
   if (hybrid_) {
     state.scales = plan.scratch(static_cast<size_t>(Product(samples, sizeof(float))));
     state.zeros = plan.scratch(static_cast<size_t>(Product(samples, sizeof(int32_t))));
@@ -156,11 +155,6 @@ QuantizedProduct::State QuantizedProduct::Prepare(const Node& n, Plan& plan, int
   state.weights = plan.scratch(elements(operands_.weights));
   if (Rearranges()) state.transposed = plan.scratch(elements(operands_.weights));
   return state;
-}
-
-ProductPlan QuantizedProduct::PlanSums(Plan& plan, const ProductShape& shape, bool copied) const {
-  if (!wide_) return PlanProduct<int32_t>(plan, shape, copied);
-  return PlanProduct<int64_t>(plan, shape, copied, wide_weights_);
 }
 
 void QuantizedProduct::QuantizeSamples(const Node& n, const State& state, int64_t samples, int64_t each,
@@ -177,35 +171,8 @@ void QuantizedProduct::QuantizeSamples(const Node& n, const State& state, int64_
   });
 }
 
-const int16_t* QuantizedProduct::Input(const Node& n, const State& state, int64_t samples) const {
-  const Tensor in = n.in(operands_.input);
+void QuantizedProduct::Start(const Node& n) const {
   if (factors_) factors_->make([&] { MakeFactors(n); });
-  if (wide_) return in.data<const int16_t>();
-  int16_t* to = n.scratch<int16_t>(state.input);
-  const int64_t count = in.count();
-  if (count == 0) return to;
-  if (hybrid_) {
-    const int64_t each = count / samples;
-    // The bytes are the last half of the words that they become.
-    auto* const bytes = reinterpret_cast<int8_t*>(to) + count;
-    QuantizeSamples(n, state, samples, each, in.data<const float>(), bytes);
-    const int32_t* const zeros = n.scratch<int32_t>(state.zeros);
-    for (int64_t s = 0; s < samples; ++s) {
-      for (int64_t i = s * each; i < (s + 1) * each; ++i) {
-        const int32_t value = bytes[i];
-        to[i] = static_cast<int16_t>(value - zeros[s]);
-      }
-    }
-    return to;
-  }
-  Dispatch(kBytes, in.dtype(), [&]<class T>() {
-    const T* from = in.data<const T>();
-    ParallelFor(n.host(), static_cast<size_t>(count), 65536, [&](size_t begin, size_t end, uint32_t) {
-      const auto zero = static_cast<int16_t>(input_zero_);
-      for (size_t i = begin; i < end; ++i) to[i] = static_cast<int16_t>(from[i] - zero);
-    });
-  });
-  return to;
 }
 
 const int16_t* QuantizedProduct::Weights(const Node& n, const State& state) const {
@@ -233,8 +200,8 @@ void QuantizedProduct::Finish(const Node& n, const State& state, int64_t sample,
   if (!hybrid_) {
     if constexpr (std::is_same_v<Sum, int64_t>) return Store(n, first, count, sums, out.data<int16_t>() + at);
     else
-      return BestByteCode().store(Results(n), static_cast<size_t>(first), static_cast<size_t>(count), sums,
-                                  out.data<uint8_t>() + at);
+      return BestByteKernels().store(Results(n), static_cast<size_t>(first), static_cast<size_t>(count), sums,
+                                     out.data<uint8_t>() + at);
   }
   const fbx_quant& w = *n.in(operands_.weights).quant();
   const bool per_channel = w.count > 1, biased = n.has_in(operands_.bias);
@@ -258,8 +225,8 @@ void QuantizedProduct::FinishPixels(const Node& n, const State& state, int64_t s
       for (int64_t i = 0; i < pixels; ++i) sums[i] = static_cast<Sum>(static_cast<uint32_t>(sums[i]) + bias);
       ByteResults results = Results(n);
       results.bias = nullptr;
-      return BestByteCode().store(results, 0, static_cast<size_t>(pixels), sums,
-                                  n.out(0).data<uint8_t>() + at);
+      return BestByteKernels().store(results, 0, static_cast<size_t>(pixels), sums,
+                                     n.out(0).data<uint8_t>() + at);
     }
   }
   for (int64_t i = 0; i < pixels; ++i, sums += channels, at += channels)

@@ -15,7 +15,7 @@
 
 #include "plugins/common/once.h"
 #include "plugins/cpu/base/activation.h"
-#include "plugins/cpu/products/byte_product.h"
+#include "plugins/cpu/products/byte_parts.h"
 #include "plugins/cpu/products/integer_gemm.h"
 #include "plugins/cpu/quantized/quant.h"
 
@@ -32,7 +32,7 @@ struct ProductOperands {
   bool exact_scales = false;   // multiply scales as doubles, like TFLite's i8 and i16 convolutions
   bool two_roundings = false;  // i16 sums without a bias are scaled like byte sums
   bool round_half_up = false;  // byte sums round half up, like TFLite's products but depthwise
-  bool packed = false;         // products of bytes are those of packed weights (RunBytes)
+  bool blocks = false;         // accepts scales per block of a row
 };
 
 class QuantizedProduct {
@@ -53,42 +53,38 @@ class QuantizedProduct {
   QuantizedProduct(const Node& n, ProductOperands o, Activation activation, bool asymmetric);
 
   bool hybrid() const { return hybrid_; }
-  // Calls f.template operator()<Sum>() with the type of the sums.
-  template <class F>
-  void WithSums(const F& f) const {
-    if (wide_) f.template operator()<int64_t>();
-    else f.template operator()<int32_t>();
-  }
-  // Products of this node go through RunBytes: bytes and hybrid, if the operands are `packed`.
-  bool packed() const { return operands_.packed && !wide_; }
+  bool wide() const { return wide_; }
   // In init. Constant weights are kept packed as matrices [channels, depth] ([depth, channels] if
   // transposed): for a store at once, otherwise from the first invoke on.
   void KeepPacked(const Node& n, int64_t channels, int64_t depth, TapLines lines = {});
   // Of a packed matrix.
   size_t MatrixBytes(const ProductShape& shape) const;
-  // The packed matrices, of constant weights or packed now. Any thread.
-  const std::byte* Packed(const Node& n, const State& state, const BytePlan& plan,
-                          const ProductShape& shape) const;
-  // The quantized input of a packed product: that of the node, or a hybrid input (`floats`: replaced),
-  // quantized by samples. Padding of a sample has the value Pad. Each invoke begins with this or Input.
-  const int8_t* Bytes(const Node& n, const State& state, int64_t samples,
-                      const float* floats = nullptr) const;
+  // Constant weights for this shape are kept packed; others are packed by each invoke (PackNow).
+  bool KeepsPacked(const ProductShape& shape) const;
+  void PackNow(const Node& n, const State& state, const BytePlan& plan, const ProductShape& shape) const;
+  // The packed matrices. Any thread.
+  const std::byte* Packed(const Node& n, const BytePlan& plan, const ProductShape& shape) const;
+  // Each invoke begins with this.
+  void Start(const Node& n) const;
+  // Returns the input as bytes; a hybrid input is quantized by samples. Padding of a sample has the value
+  // Pad.
+  const int8_t* Bytes(const Node& n, const State& state, int64_t samples, const void* input) const;
   int8_t Pad(const Node& n, const State& state, int64_t sample) const;
   // Products with matrices of `shape`, from `packed` on, for all groups. rows(group, first, count, scratch)
-  // returns ByteProductRows; row r is of the sample first_sample + r / rows_per_sample; its results begin at
-  // element `at` + r * groups * columns.
+  // returns ByteProductRows; row r is of the sample (first_row + r) / rows_per_sample; its results begin at
+  // element `at` + r * groups * n.
   struct BytesTask {
     const State& state;
     const BytePlan& plan;
     const ProductShape& shape;
     const std::byte* packed;
-    int64_t first_sample, rows_per_sample, at;
+    int64_t first_row, rows_per_sample, at;
 
-    int64_t SampleOf(int64_t row) const { return first_sample + row / rows_per_sample; }
+    int64_t SampleOf(int64_t row) const { return (first_row + row) / rows_per_sample; }
   };
   template <class Rows>
   void RunBytes(const Node& n, const BytesTask& task, const Rows& rows) const {
-    ForByteParts(n, task.plan, task.shape, [&](const BytePart& part) {
+    ForByteTiles(n, task.plan, task.shape, [&](const ByteTile& part) {
       RunPart(n, task, part, rows(part.group, part.first, part.count, part.rows));
     });
   }
@@ -96,9 +92,10 @@ class QuantizedProduct {
   // SumsWidth). `worker`: of the plan.
   void RunSums(const Node& n, const BytesTask& task, uint32_t worker, int64_t first, int64_t count,
                ByteProductRows rows, int32_t* sums, int64_t stride) const;
-  // The first product of one row with constant weights, without packing them; false: not done. `input` as
-  // from Bytes.
-  bool RunFirstRow(const Node& n, const State& state, const int8_t* input, const ProductShape& shape) const;
+  // The first product of one row with constant weights, without packing them; false: not done. `input`: from
+  // Bytes. `at`: element of the result.
+  bool RunFirstRow(const Node& n, const State& state, const int8_t* input, const ProductShape& shape,
+                   int64_t at) const;
   // Output pixels of a depthwise convolution, of one sample, from element `at` of the result on. The shape's
   // columns are channels, its depth the taps. Lines and steps as in ByteTaps.
   // `sums`: [pixels][channels], if hybrid.
@@ -112,13 +109,8 @@ class QuantizedProduct {
   };
   void RunTaps(const Node& n, const TapsTask& task) const;
   BytePlan PlanBytes(const Node& n, Plan& plan, const ProductShape& shape, bool copied) const;
-  // PlanProduct with the sum type of this node.
-  ProductPlan PlanSums(Plan& plan, const ProductShape& shape, bool copied) const;
-
   // `samples`: parts of a hybrid input with separate scales.
   State Prepare(const Node& n, Plan& plan, int64_t samples) const;
-  // Returns the input minus its zero point.
-  const int16_t* Input(const Node& n, const State& state, int64_t samples) const;
   // The first call unpacks constant weights. Any thread.
   const int16_t* Weights(const Node& n, const State& state) const;
   // Writes `count` channels of the result from element `at` on, from their sums.
@@ -139,7 +131,7 @@ class QuantizedProduct {
     LatePackedWeights packed;
     int64_t channels = 0, depth = 0;  // of the packed matrices
     TapLines lines;
-    bool halves = false;             // packed as 4-bit weights
+    bool int4 = false;               // packed as 4-bit weights
     std::atomic<bool> used = false;  // by a product of one row
   };
   // Of sums, per channel or one. The first invoke makes them.
@@ -153,20 +145,19 @@ class QuantizedProduct {
   void QuantizeSamples(const Node& n, const State& state, int64_t samples, int64_t each, const float* from,
                        int8_t* to) const;
   int64_t Matrices(const Node& n, int64_t channels, int64_t depth) const;
-  bool KeepsPacked(const ProductShape& shape) const;
   ByteLayout LayoutOf(const ProductShape& shape, bool kept) const;
   ProductShape KeptShape() const { return {0, weights_->channels, weights_->depth, 1, weights_->lines}; }
-  void PackHalves(const Node& n, std::byte* to) const;
+  void PackInt4(const Node& n, std::byte* to) const;
   int32_t InputOffset() const;
   void PackOnce(const Node& n) const;
   void PackConstant(const Node& n, std::byte* to) const;
   template <class T>
   void Pack(std::span<const T> rows, int64_t matrices, const ProductShape& shape, std::byte* to) const;
   ByteResults Results(const Node& n) const;
-  void RunPart(const Node& n, const BytesTask& task, const BytePart& part, ByteProductRows rows) const;
-  ByteTask TaskOf(const Node& n, const BytesTask& task, const BytePart& part, ByteProductRows rows,
+  void RunPart(const Node& n, const BytesTask& task, const ByteTile& part, ByteProductRows rows) const;
+  ByteTask TaskOf(const Node& n, const BytesTask& task, const ByteTile& part, ByteProductRows rows,
                   const PackedMatrix& m) const;
-  void FinishPart(const Node& n, const BytesTask& task, const BytePart& part, const ByteTask& product) const;
+  void FinishPart(const Node& n, const BytesTask& task, const ByteTile& part, const ByteTask& product) const;
   bool Rearranges() const { return operands_.transposed || operands_.by_tap; }
   void UnpackConstant(const Node& n, int16_t* to) const;
   void Unpack(const Node& n, int16_t* to) const;
@@ -177,8 +168,7 @@ class QuantizedProduct {
 
   ProductOperands operands_;
   Activation activation_ = Activation::kNone;
-  bool hybrid_ = false, asymmetric_ = false, unsigned_ = false, wide_ = false, wide_weights_ = false,
-       four_bits_ = false;
+  bool hybrid_ = false, asymmetric_ = false, unsigned_ = false, wide_ = false, int4_ = false;
   float input_scale_ = 1, output_scale_ = 1;
   int32_t input_zero_ = 0, output_zero_ = 0, lowest_ = 0, highest_ = 0;
   std::unique_ptr<Constant> weights_;  // null: computed

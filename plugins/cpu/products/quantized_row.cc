@@ -27,33 +27,33 @@ void Widen(const Tensor& bytes, int64_t first, int64_t count, int32_t zero, int1
 }  // namespace
 
 bool QuantizedProduct::RunFirstRow(const Node& n, const State& state, const int8_t* input,
-                                   const ProductShape& s) const {
+                                   const ProductShape& s, int64_t at) const {
   const Tensor w = n.in(operands_.weights);
-  if (s.rows * s.groups != 1 || !KeepsPacked(s) || operands_.transposed || !Contains(kBytes, w.dtype()) ||
+  if (s.m * s.groups != 1 || !KeepsPacked(s) || operands_.transposed || !Contains(kBytes, w.dtype()) ||
       weights_->packed.made() || weights_->used.exchange(true))
     return false;
-  std::vector<int16_t> row(static_cast<size_t>(s.depth));
-  if (hybrid_) Widen(input, s.depth, n.scratch<int32_t>(state.zeros)[0], row.data());
-  else Widen(n.in(operands_.input), 0, s.depth, input_zero_, row.data());
+  std::vector<int16_t> row(static_cast<size_t>(s.k));
+  if (hybrid_) Widen(input, s.k, n.scratch<int32_t>(state.zeros)[0], row.data());
+  else if (unsigned_) Widen(reinterpret_cast<const uint8_t*>(input), s.k, input_zero_, row.data());
+  else Widen(input, s.k, input_zero_, row.data());
 
   const fbx_quant& q = *w.quant();
   std::vector<int16_t> unpacked(
-      static_cast<size_t>(Product(std::max(1u, thread_count(n.host())), kChannels * s.depth)));
+      static_cast<size_t>(Product(std::max(1u, thread_count(n.host())), kChannels * s.k)));
   const auto run = [&](size_t begin, size_t end, uint32_t worker) {
-    int16_t* const values = unpacked.data() + worker * kChannels * s.depth;
+    int16_t* const values = unpacked.data() + worker * kChannels * s.k;
     for (auto block = static_cast<int64_t>(begin); block < static_cast<int64_t>(end); ++block) {
-      const int64_t first = block * kChannels, count = std::min(kChannels, s.columns - first);
+      const int64_t first = block * kChannels, count = std::min(kChannels, s.n - first);
       for (int64_t c = 0; c < count; ++c) {
         const auto zero = static_cast<int32_t>(q.zero_points[q.count > 1 ? first + c : 0]);
-        Widen(w, (first + c) * s.depth, s.depth, zero, values + c * s.depth);
+        Widen(w, (first + c) * s.k, s.k, zero, values + c * s.k);
       }
       int32_t sums[kChannels];
-      Multiply(IntegerProduct<int32_t>{row.data(), s.depth, values, s.depth, sums, count, 1, count, s.depth});
-      Finish(n, state, 0, first, count, sums, first);
+      Multiply(IntegerProduct<int32_t>{row.data(), s.k, values, s.k, sums, count, 1, count, s.k});
+      Finish(n, state, 0, first, count, sums, at + first);
     }
   };
-  ParallelFor(n.host(), static_cast<size_t>((s.columns + kChannels - 1) / kChannels),
-              Grain(kChannels * s.depth), run);
+  ParallelFor(n.host(), static_cast<size_t>((s.n + kChannels - 1) / kChannels), Grain(kChannels * s.k), run);
   return true;
 }
 

@@ -75,8 +75,8 @@ void QuantizedBinary::RunBytes(const Node& n, const BroadcastPlan& plan) const {
         const auto *x = static_cast<const uint8_t*>(runs.in[0]), *y = static_cast<const uint8_t*>(runs.in[1]);
         auto* z = static_cast<uint8_t*>(runs.z);
         for (int64_t r = 0; r < runs.rows; ++r, x += runs.row[0], y += runs.row[1], z += runs.count)
-          BestByteCode().binary(*static_cast<const ByteBinary*>(f), x, runs.step[0], y, runs.step[1], z,
-                                static_cast<size_t>(runs.count));
+          BestByteKernels().binary(*static_cast<const ByteBinary*>(f), x, runs.step[0], y, runs.step[1], z,
+                                   static_cast<size_t>(runs.count));
       },
       &b);
 }

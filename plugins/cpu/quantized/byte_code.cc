@@ -46,14 +46,14 @@ void Multiply(const ByteTask& task, int32_t* out, size_t out_stride, size_t begi
     for (size_t i = 0; i < outputs; i += kLanes)
       hn::StoreU(hn::Load(sums, from + i), sums, out + row * out_stride + first - before + i);
   };
-  if (task.layout.halves) mm::MultiplyHalves(task, begin, end, store);
+  if (task.layout.int4) mm::MultiplyInt4(task, begin, end, store);
   else mm::MultiplyBytes(task, begin, end, store);
 }
 
 void MultiplyAndStore(const ByteStoreTask& task, size_t begin, size_t end) {
   mm::MultiplyBytes(task.product, begin, end,
                     [&](size_t row, size_t first, size_t outputs, const int32_t* from) HWY_ATTR {
-                      const size_t count = std::min(outputs, task.product.layout.outputs - first);
+                      const size_t count = std::min(outputs, task.product.layout.n - first);
                       Store(*task.results, task.first_channel + first, count, from,
                             task.out + row * task.out_stride + first);
                     });
@@ -147,13 +147,13 @@ void Quantize(const float* x, size_t count, float scale, int32_t zero, bool is_s
 }
 
 template <size_t kUnit>
-constexpr ByteCode kCode{
+constexpr ByteKernels kCode{
     kLanes, kUnit,   {mm::ByteDot::kUnsignedRows}, Multiply, MultiplyAndStore, Store, SumRows, RunTaps,
     Binary, Quantize};
 
-const ByteCode& BytesCode() { return kCode<4>; }
+const ByteKernels& KernelsOfBytes() { return kCode<4>; }
 #if FUSEBOX_BYTE_MATRIX
-const ByteCode& BytesCodeOfUnits() { return kCode<8>; }
+const ByteKernels& KernelsOfBytesOfUnits() { return kCode<8>; }
 #endif
 
 }  // namespace fusebox::cpu::HWY_NAMESPACE
@@ -174,7 +174,7 @@ ByteScales::ByteScales(const std::vector<math::FixedPoint>& scales, const ByteRa
   }
 }
 
-std::vector<const ByteCode*> ByteCodes() { return FUSEBOX_SIMD_TABLES(ByteCode, BytesCode); }
+std::vector<const ByteKernels*> AllByteKernels() { return FUSEBOX_SIMD_TABLES(ByteKernels, KernelsOfBytes); }
 
 }  // namespace fusebox::cpu
 #endif

@@ -79,7 +79,7 @@ struct ByteBinary {
   int32_t zero, lowest, highest;
 };
 
-struct ByteCode {
+struct ByteKernels {
   size_t lanes, unit;  // of packed weights; depthwise ones are in units of four
   math::ByteSigns signs;
   // Groups [begin, end) only.
@@ -101,10 +101,10 @@ struct ByteCode {
 };
 
 // The code for every instruction set that this machine has, best first.
-std::vector<const ByteCode*> ByteCodes();
-using ByteChoice = math::SimdChoice<ByteCode, ByteCodes>;
-inline const ByteCode& BestByteCode() { return ByteChoice::Best(); }
+std::vector<const ByteKernels*> AllByteKernels();
+using ByteChoice = math::SimdChoice<ByteKernels, AllByteKernels>;
+inline const ByteKernels& BestByteKernels() { return ByteChoice::Best(); }
 // Null: the best again.
-inline void UseByteCodeForTest(const ByteCode* code) { ByteChoice::for_test = code; }
+inline void UseByteKernelsForTest(const ByteKernels* code) { ByteChoice::for_test = code; }
 
 }  // namespace fusebox::cpu

@@ -79,7 +79,7 @@ class TapsPanel {
     weights_ = t.weights + (before * t.together * rows_ + panel - before) * kLanes * 4;
     if (t.zeros) zeros_ = hn::LoadU(d, t.zeros + channel_);
     if (t.results && t.results->bias)
-      start_ = hn::Add(start_, hn::LoadN(d, t.results->bias + channel_, t.layout.outputs - channel_));
+      start_ = hn::Add(start_, hn::LoadN(d, t.results->bias + channel_, t.layout.n - channel_));
     if (t.results) scale_.Load(*t.results->scales, channel_);
   }
 
@@ -108,7 +108,7 @@ class TapsPanel {
   // Groups of pixels that share rows; a load of weights serves all groups.
   template <size_t kTogether, size_t kGroups, bool kWhole>
   HWY_INLINE void Pixels(size_t pixel) const {
-    const size_t left = t_.layout.outputs - channel_, step = t_.tap_step, group = kTogether * t_.pixel_step;
+    const size_t left = t_.layout.n - channel_, step = t_.tap_step, group = kTogether * t_.pixel_step;
     const size_t last = (kTogether - 1) * t_.step + t_.taps - 1 - 4 * (fours_ - 1);  // tap of the last four
     const FourSteps inner{step, 2 * step, 3 * step};
     const FourSteps end{std::min<size_t>(1, last) * step, std::min<size_t>(2, last) * step,
@@ -157,7 +157,7 @@ class TapsPanel {
 
   template <bool kWhole>
   HWY_INLINE void Store(size_t pixel, Sum sum) const {
-    const size_t at = pixel * t_.layout.outputs + channel_, left = t_.layout.outputs - channel_;
+    const size_t at = pixel * t_.layout.n + channel_, left = t_.layout.n - channel_;
     if (t_.results) return StoreBytes(scale_(sum), left, static_cast<uint8_t*>(t_.out) + at);
     if constexpr (kWhole) hn::StoreU(sum, d, static_cast<int32_t*>(t_.out) + at);
     else hn::StoreN(sum, d, static_cast<int32_t*>(t_.out) + at, left);
@@ -174,7 +174,7 @@ class TapsPanel {
 HWY_NOINLINE void RunTaps(const ByteTaps& t) {
   for (size_t panel = 0; panel < t.layout.panels(); ++panel) {
     const TapsPanel run(t, panel);
-    if ((panel + 1) * mm::kByteLanes <= t.layout.outputs) run.Run<true>();
+    if ((panel + 1) * mm::kByteLanes <= t.layout.n) run.Run<true>();
     else run.Run<false>();
   }
 }

@@ -1,45 +1,111 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input patches under the output pixels of a convolution.
+// The input patches under the output pixels of a convolution over images or volumes.
 #pragma once
 
 #include <algorithm>
+#include <span>
 
 #include "plugins/cpu/elements/move.h"
 #include "plugins/cpu/windows/window.h"
 
 namespace fusebox::cpu {
 
-struct ConvGeometry {
-  int64_t batch, in_height, in_width, in_channels;
-  int64_t filter_height, filter_width, group_channels;
-  int64_t out_height, out_width, out_channels;
-  int64_t pad_top, pad_left;
-  Slide height, width;
+// One spatial dimension: `taps` of the filter at `out` places of `in` elements.
+struct ConvAxis {
+  int64_t in, taps, out, before;  // `before`: padding before the first element
+  Slide slide;
 
-  ConvGeometry(const Node& n, const WindowOptions& w)
-      : batch(n.in(0).dim(0)),
-        in_height(n.in(0).dim(1)),
-        in_width(n.in(0).dim(2)),
-        in_channels(n.in(0).dim(3)),
-        filter_height(n.in(1).dim(1)),
-        filter_width(n.in(1).dim(2)),
-        group_channels(n.in(1).dim(3)),
-        out_height(OutputSize(in_height, filter_height, w.height, w.same)),
-        out_width(OutputSize(in_width, filter_width, w.width, w.same)),
-        out_channels(n.in(1).dim(0)),
-        pad_top(PaddingBefore(in_height, filter_height, w.height, w.same)),
-        pad_left(PaddingBefore(in_width, filter_width, w.width, w.same)),
-        height(w.height),
-        width(w.width) {}
+  static ConvAxis Of(int64_t in, int64_t taps, const Slide& slide, bool same) {
+    return {in, taps, OutputSize(in, taps, slide, same), PaddingBefore(in, taps, slide, same), slide};
+  }
+
+  // Returns the element under the first tap at this place.
+  int64_t origin(int64_t place) const { return place * slide.stride - before; }
+  bool holds(int64_t element) const { return element >= 0 && element < in; }
+  // The places [first_whole(), end_whole()) have no padding under them.
+  int64_t first_whole() const { return (before + slide.stride - 1) / slide.stride; }
+  int64_t end_whole() const { return (in - Extent(taps, slide) + before + slide.stride) / slide.stride; }
+};
+
+// The input is [batch, depth, height, width, channels]; an image has a depth of 1.
+struct ConvGeometry {
+  int64_t batch, in_channels, group_channels, out_channels;
+  ConvAxis depth, height, width;
 
   int64_t groups() const { return in_channels / group_channels; }
-  int64_t patch() const { return filter_height * filter_width * group_channels; }
-  int64_t pixels() const { return batch * out_height * out_width; }
+  int64_t lines() const { return depth.taps * height.taps; }  // of a patch
+  int64_t line() const { return width.taps * group_channels; }
+  int64_t patch() const { return lines() * line(); }
+  int64_t image() const { return depth.out * height.out * width.out; }  // its output pixels
+  int64_t pixels() const { return batch * image(); }
   bool patches_are_pixels() const {
-    return filter_height == 1 && filter_width == 1 && height.stride == 1 && width.stride == 1 &&
-           groups() == 1;
+    return lines() == 1 && width.taps == 1 && depth.slide.stride == 1 && height.slide.stride == 1 &&
+           width.slide.stride == 1 && groups() == 1;
+  }
+  bool lines_are_contiguous() const { return width.slide.dilation == 1 && group_channels == in_channels; }
+  // Returns the offset of an element of a channel in the input. The place may lie outside, beside a line.
+  int64_t offset(int64_t image, int64_t z, int64_t y, int64_t x) const {
+    return (((image * depth.in + z) * height.in + y) * width.in + x) * in_channels;
   }
 };
+
+// An output pixel.
+struct ConvPixel {
+  int64_t x, y, z, image;
+
+  ConvPixel(const ConvGeometry& g, int64_t number)
+      : x(number % g.width.out),
+        y(number / g.width.out % g.height.out),
+        z(number / g.width.out / g.height.out % g.depth.out),
+        image(number / g.image()) {}
+
+  // By at most what is left of the line of pixels.
+  void Advance(const ConvGeometry& g, int64_t count) {
+    x += count;
+    if (x < g.width.out) return;
+    x = 0;
+    if (++y < g.height.out) return;
+    y = 0;
+    if (++z < g.depth.out) return;
+    z = 0;
+    ++image;
+  }
+};
+
+// Copies the patch of a pixel for one group, with `pad` outside.
+template <class T>
+void CopyPatch(const ConvGeometry& g, const T* input, int64_t group, const ConvPixel& pixel, T pad, T* to) {
+  const int64_t channels = g.group_channels;
+  const int64_t x0 = g.width.origin(pixel.x);
+  const TapRange inside = InsideTaps(x0, g.width.taps, g.width.slide.dilation, g.width.in);
+  const bool contiguous = g.lines_are_contiguous();
+  const bool whole = contiguous && inside.first == 0 && inside.last == g.width.taps;
+  for (int64_t kz = 0; kz < g.depth.taps; ++kz) {
+    const int64_t z = g.depth.origin(pixel.z) + kz * g.depth.slide.dilation;
+    for (int64_t ky = 0; ky < g.height.taps; ++ky, to += g.line()) {
+      const int64_t y = g.height.origin(pixel.y) + ky * g.height.slide.dilation;
+      if (!g.depth.holds(z) || !g.height.holds(y) || inside.first == inside.last) {
+        std::fill_n(to, g.line(), pad);
+        continue;
+      }
+      const T* source = input + g.offset(pixel.image, z, y, x0) + group * channels;
+      if (whole) {
+        CopyBytes(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(source),
+                  static_cast<size_t>(g.line()) * sizeof(T));
+        continue;
+      }
+      std::fill_n(to, inside.first * channels, pad);
+      if (contiguous) {
+        std::copy(source + inside.first * channels, source + inside.last * channels,
+                  to + inside.first * channels);
+      } else {
+        for (int64_t kx = inside.first; kx < inside.last; ++kx)
+          std::copy_n(source + kx * g.width.slide.dilation * g.in_channels, channels, to + kx * channels);
+      }
+      std::fill(to + inside.last * channels, to + g.line(), pad);
+    }
+  }
+}
 
 struct NoPad {
   int operator()(int64_t) const { return 0; }
@@ -49,71 +115,37 @@ struct NoPad {
 template <class T, class Pad = NoPad>
 void CopyPatches(const ConvGeometry& g, const T* input, int64_t group, int64_t first, int64_t count,
                  T* patches, const Pad& pad = {}) {
-  const int64_t channels = g.group_channels, row = g.filter_width * channels;
-  const bool contiguous = g.width.dilation == 1 && channels == g.in_channels;
-  for (int64_t pixel = first; pixel < first + count; ++pixel) {
-    const int64_t ox = pixel % g.out_width, oy = pixel / g.out_width % g.out_height;
-    const int64_t number = pixel / g.out_width / g.out_height, image = number * g.in_height;
-    const T outside = static_cast<T>(pad(number));
-    const int64_t x0 = ox * g.width.stride - g.pad_left, y0 = oy * g.height.stride - g.pad_top;
-    const TapRange inside = InsideTaps(x0, g.filter_width, g.width.dilation, g.in_width);
-    for (int64_t ky = 0; ky < g.filter_height; ++ky, patches += row) {
-      const int64_t y = y0 + ky * g.height.dilation;
-      if (y < 0 || y >= g.in_height || inside.first == inside.last) {
-        std::fill_n(patches, row, outside);
-        continue;
-      }
-      const T* source = input + ((image + y) * g.in_width + x0) * g.in_channels + group * channels;
-      if (contiguous && inside.first == 0 && inside.last == g.filter_width) {
-        CopyBytes(reinterpret_cast<std::byte*>(patches), reinterpret_cast<const std::byte*>(source),
-                  static_cast<size_t>(row) * sizeof(T));
-        continue;
-      }
-      std::fill_n(patches, inside.first * channels, outside);
-      if (contiguous) {
-        std::copy(source + inside.first * channels, source + inside.last * channels,
-                  patches + inside.first * channels);
-      } else {
-        for (int64_t kx = inside.first; kx < inside.last; ++kx)
-          std::copy_n(source + kx * g.width.dilation * g.in_channels, channels, patches + kx * channels);
-      }
-      std::fill(patches + inside.last * channels, patches + row, outside);
-    }
-  }
+  ConvPixel pixel(g, first);
+  for (int64_t i = 0; i < count; ++i, patches += g.patch(), pixel.Advance(g, 1))
+    CopyPatch(g, input, group, pixel, static_cast<T>(pad(pixel.image)), patches);
 }
 
-// The lines of the patches, [count][filter_height]: where they are in the input, or copied to `patches`.
+// The lines of the patches, [count][lines]: where they are in the input, or copied to `patches`.
 template <class T>
 void PointPatches(const ConvGeometry& g, const T* input, int64_t group, int64_t first, int64_t count,
                   T* patches, const T** lines) {
-  if (g.patches_are_pixels()) {
-    for (int64_t i = 0; i < count; ++i) lines[i] = input + (first + i) * g.in_channels;
-    return;
-  }
-  const bool contiguous = g.width.dilation == 1 && g.group_channels == g.in_channels;
-  const int64_t line = g.filter_width * g.group_channels, right = g.width.stride * g.in_channels;
-  const int64_t below = g.height.dilation * g.in_width * g.in_channels;
-  // Output pixels [begin, end) of a row have no padding beside them.
-  const int64_t begin = (g.pad_left + g.width.stride - 1) / g.width.stride;
-  const int64_t end = (g.in_width - g.filter_width + g.pad_left + g.width.stride) / g.width.stride;
-  int64_t ox = first % g.out_width, oy = first / g.out_width % g.out_height;
-  int64_t image = first / g.out_width / g.out_height;
-  for (int64_t i = 0, run = 1; i < count; i += run) {
-    const int64_t x = ox * g.width.stride - g.pad_left, y = oy * g.height.stride - g.pad_top;
-    const int64_t last = y + (g.filter_height - 1) * g.height.dilation;
-    const bool inside = contiguous && ox >= begin && ox < end && y >= 0 && last < g.in_height;
-    run = inside ? std::min(count - i, end - ox) : 1;
-    if (!inside) CopyPatches(g, input, group, first + i, 1, patches + i * g.patch());
-    const T* source = inside ? input + ((image * g.in_height + y) * g.in_width + x) * g.in_channels
-                             : patches + i * g.patch();
-    const int64_t step = inside ? below : line;
-    for (int64_t ky = 0; ky < g.filter_height; ++ky, source += step) {
-      for (int64_t r = 0; r < run; ++r) lines[(i + r) * g.filter_height + ky] = source + r * right;
+  const int64_t right = g.width.slide.stride * g.in_channels;
+  const int64_t begin = g.width.first_whole();
+  const int64_t end = std::min(g.width.end_whole(), g.width.out);
+  const auto whole = [](const ConvAxis& a, int64_t place) {
+    return a.origin(place) >= 0 && a.origin(place) + (a.taps - 1) * a.slide.dilation < a.in;
+  };
+  ConvPixel pixel(g, first);
+  for (int64_t i = 0, run = 1; i < count; i += run, pixel.Advance(g, run)) {
+    const bool inside = g.lines_are_contiguous() && pixel.x >= begin && pixel.x < end &&
+                        whole(g.height, pixel.y) && whole(g.depth, pixel.z);
+    run = inside ? std::min(count - i, end - pixel.x) : 1;
+    const T* const copy = patches + i * g.patch();
+    if (!inside) CopyPatch(g, input, group, pixel, T(0), patches + i * g.patch());
+    for (int64_t line = 0, kz = 0; kz < g.depth.taps; ++kz) {
+      for (int64_t ky = 0; ky < g.height.taps; ++ky, ++line) {
+        const int64_t z = g.depth.origin(pixel.z) + kz * g.depth.slide.dilation;
+        const int64_t y = g.height.origin(pixel.y) + ky * g.height.slide.dilation;
+        const T* const source =
+            inside ? input + g.offset(pixel.image, z, y, g.width.origin(pixel.x)) : copy + line * g.line();
+        for (int64_t r = 0; r < run; ++r) lines[(i + r) * g.lines() + line] = source + r * right;
+      }
     }
-    ox += run;
-    if (ox < g.out_width) continue;
-    ox = 0;
-    if (++oy == g.out_height) oy = 0, ++image;
   }
 }
 

@@ -39,6 +39,9 @@ inline WindowOptions ReadWindowOptions(const Node& n) {
           ReadSlide(attrs, "stride_w", "dilation_w_factor")};
 }
 
+// The first spatial dimension of a volume.
+inline Slide DepthSlide(const Node& n) { return ReadSlide(n.attrs(), "stride_d", "dilation_d_factor"); }
+
 // Distance from the first to the last tap of a filter, plus one.
 inline int64_t Extent(int64_t filter, Slide s) {
   return Product(std::max<int64_t>(filter, 1) - 1, s.dilation) + 1;

@@ -185,8 +185,8 @@ constexpr size_t kByteAhead = 8192;
 
 // The same for a group of panels of 4-bit weights. One row has two sums for each output, to hide the latency.
 template <int kRows>
-HWY_INLINE void AddHalvesProducts(const uint8_t* const (&rows)[kRows], size_t columns, ByteSum flip,
-                                  const int8_t* HWY_RESTRICT weights, ByteSums<kRows, kBytePanels>& sums) {
+HWY_INLINE void AddInt4Products(const uint8_t* const (&rows)[kRows], size_t columns, ByteSum flip,
+                                const int8_t* HWY_RESTRICT weights, ByteSums<kRows, kBytePanels>& sums) {
   constexpr hn::Repartition<uint8_t, ByteSumTag> bytes{};
   constexpr hn::Repartition<uint16_t, ByteSumTag> words{};
   const auto lower = hn::Set(bytes, 0x0F);
@@ -252,7 +252,7 @@ HWY_INLINE const int8_t* GroupOf(const ByteTask& task, size_t group) {
 
 // The sums go through memory, so that the loop over columns has nothing but them in registers, and the code
 // of `finish` is there once.
-template <int kRows, int kPanels, bool kHalves = false, class Finish>
+template <int kRows, int kPanels, bool kInt4 = false, class Finish>
 HWY_INLINE void ByteTile(const ByteTask& task, size_t row, size_t group, const Finish& finish) {
   const uint8_t* rows[kRows];
   ByteSums<kRows, kPanels> sums;
@@ -262,9 +262,8 @@ HWY_INLINE void ByteTile(const ByteTask& task, size_t row, size_t group, const F
     rows[r] = static_cast<const uint8_t*>(task.rows) + (row + r) * task.stride;
     ByteStart(task, row + r, first, sums[r]);
   }
-  if constexpr (kHalves)
-    AddHalvesProducts<kRows>(rows, task.layout.columns, FlipOf(task), GroupOf(task, group), sums);
-  else AddByteProducts<kRows, kPanels>(rows, task.layout.columns, FlipOf(task), GroupOf(task, group), sums);
+  if constexpr (kInt4) AddInt4Products<kRows>(rows, task.layout.k, FlipOf(task), GroupOf(task, group), sums);
+  else AddByteProducts<kRows, kPanels>(rows, task.layout.k, FlipOf(task), GroupOf(task, group), sums);
   HWY_ALIGN int32_t stored[kRows * kPanels * kByteLanes];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
@@ -292,7 +291,7 @@ HWY_INLINE void StoreUnitSums(const ByteTask& task, size_t row, size_t count, si
   };
   start(0);
   for (size_t r = 1; r < kMatrixRows && count > 1; ++r) start(r);
-  AddUnits<kPanels>(rows, count, task.layout.columns, task.flipped, GroupOf(task, group), stored);
+  AddUnits<kPanels>(rows, count, task.layout.k, task.flipped, GroupOf(task, group), stored);
 }
 
 template <int kPanels, class Finish>
@@ -335,7 +334,7 @@ HWY_INLINE void MultiplyBytes(const ByteTask& task, size_t begin, size_t end, co
 
 // The same for 4-bit weights.
 template <class Finish>
-HWY_INLINE void MultiplyHalves(const ByteTask& task, size_t begin, size_t end, const Finish& finish) {
+HWY_INLINE void MultiplyInt4(const ByteTask& task, size_t begin, size_t end, const Finish& finish) {
   constexpr int kRows = ByteDot::kRows * 2 / 3;
   for (size_t group = begin; group < end; ++group) {
     size_t row = 0;

@@ -20,19 +20,19 @@ namespace fusebox::math {
 inline constexpr size_t kBytePanels = 4;  // of a group
 
 struct ByteLayout {
-  size_t lanes, outputs, columns;
-  bool halves = false;  // 4-bit weights
-  size_t unit = 4;      // 8: for code of such a unit; not of 4-bit weights
+  size_t lanes, n, k;  // n outputs, sums of k products each
+  bool int4 = false;   // 4-bit weights
+  size_t unit = 4;     // 8: for code of such a unit; not of 4-bit weights
 
   size_t panels() const {
-    const size_t used = (outputs + lanes - 1) / lanes;
-    return halves ? (used + kBytePanels - 1) / kBytePanels * kBytePanels : used;
+    const size_t used = (n + lanes - 1) / lanes;
+    return int4 ? (used + kBytePanels - 1) / kBytePanels * kBytePanels : used;
   }
   size_t padded() const { return panels() * lanes; }  // outputs
   size_t groups() const { return (panels() + kBytePanels - 1) / kBytePanels; }
-  size_t fours() const { return (columns + 3) / 4; }
+  size_t fours() const { return (k + 3) / 4; }
   size_t output_bytes() const {  // of one output
-    return halves ? (fours() + 1) / 2 * 4 : (columns + unit - 1) / unit * unit;
+    return int4 ? (fours() + 1) / 2 * 4 : (k + unit - 1) / unit * unit;
   }
   size_t bytes() const { return padded() * output_bytes(); }
   size_t group_bytes() const { return kBytePanels * lanes * output_bytes(); }  // of all but the last
@@ -47,9 +47,9 @@ inline void PackByteRow(const ByteLayout& layout, size_t output, const int8_t* r
     int8_t* at = to + group * layout.group_bytes() +
                  (panel % kBytePanels * layout.lanes + output % layout.lanes) * kUnit;
     size_t k = 0;
-    for (; k + kUnit <= layout.columns; k += kUnit, at += panels * layout.lanes * kUnit)
+    for (; k + kUnit <= layout.k; k += kUnit, at += panels * layout.lanes * kUnit)
       std::memcpy(at, row + k, kUnit);
-    if (k < layout.columns) std::memcpy(at, row + k, layout.columns - k);
+    if (k < layout.k) std::memcpy(at, row + k, layout.k - k);
   };
   if (layout.unit == 4) pack.template operator()<4>();
   else pack.template operator()<8>();
@@ -57,7 +57,7 @@ inline void PackByteRow(const ByteLayout& layout, size_t output, const int8_t* r
 
 // The same for 4-bit weights: two to a byte, the lower half first, from -8 to 7, from an even column on. They
 // are stored plus 8. Returns the sum of what is stored.
-inline int32_t PackHalvesRow(const ByteLayout& layout, size_t output, const uint8_t* row, int8_t* to) {
+inline int32_t PackInt4Row(const ByteLayout& layout, size_t output, const uint8_t* row, int8_t* to) {
   const size_t width = kBytePanels * layout.lanes * 4;
   const size_t panel = output / layout.lanes;
   int8_t* at = to + panel / kBytePanels * layout.group_bytes() +
@@ -67,8 +67,8 @@ inline int32_t PackHalvesRow(const ByteLayout& layout, size_t output, const uint
     return (halves | halves << 4) & 0x0F0F0F0F;
   };
   int32_t sum = 0;
-  for (size_t k = 0; k < layout.columns; k += 8, at += width) {
-    const size_t count = std::min<size_t>(8, layout.columns - k);
+  for (size_t k = 0; k < layout.k; k += 8, at += width) {
+    const size_t count = std::min<size_t>(8, layout.k - k);
     uint32_t eight = 0;
     std::memcpy(&eight, row + k / 2, (count + 1) / 2);
     eight ^= 0x88888888;

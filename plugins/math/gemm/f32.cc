@@ -225,8 +225,8 @@ void Multiply(const F32Task& task, size_t begin, size_t end) {
   }
 }
 
-const F32Code& CodeOfF32() {
-  static constexpr F32Code code{kFloatLanes, Multiply};
+const F32Kernels& CodeOfF32() {
+  static constexpr F32Kernels code{kFloatLanes, Multiply};
   return code;
 }
 
@@ -253,7 +253,7 @@ struct PackedOutput {
 
 }  // namespace
 
-std::vector<const F32Code*> F32Codes() { return FUSEBOX_SIMD_TABLES(F32Code, CodeOfF32); }
+std::vector<const F32Kernels*> AllF32Kernels() { return FUSEBOX_SIMD_TABLES(F32Kernels, CodeOfF32); }
 
 void PackF32Row(const F32Layout& layout, size_t output, const float* row, float* to) {
   const PackedOutput at(layout, output);

@@ -45,15 +45,15 @@ struct F32Task {
   float high = std::numeric_limits<float>::infinity();  // NaN stays NaN
 };
 
-struct F32Code {
+struct F32Kernels {
   size_t lanes;
   // Groups [begin, end) only.
   void (*multiply)(const F32Task&, size_t begin, size_t end);
 };
 
 // The code for every instruction set that this machine has, best first.
-std::vector<const F32Code*> F32Codes();
-using F32Choice = SimdChoice<F32Code, F32Codes>;
-inline const F32Code& BestF32Code() { return F32Choice::Best(); }
+std::vector<const F32Kernels*> AllF32Kernels();
+using F32Choice = SimdChoice<F32Kernels, AllF32Kernels>;
+inline const F32Kernels& BestF32Kernels() { return F32Choice::Best(); }
 
 }  // namespace fusebox::math

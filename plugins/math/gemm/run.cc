@@ -21,7 +21,7 @@ void MultiplyRows(const F32Product& product, size_t first, size_t count, size_t 
     for (size_t i = 0; i < task.m; ++i) rows[i] = product.a.at(row + i);
     task.c = product.task.c + row * task.ldc;
     if (task.start) task.start = product.task.start + row * task.start_stride;
-    BestF32Code().multiply(task, begin, end);
+    BestF32Kernels().multiply(task, begin, end);
   }
 }
 

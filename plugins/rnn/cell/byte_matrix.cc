@@ -5,16 +5,16 @@
 
 namespace fusebox::rnn {
 
-ByteMatrix::ByteMatrix(const Node& node, std::vector<BytePart> parts, bool interleaved)
-    : code_(&BestByteCode()),
+ByteMatrix::ByteMatrix(const Node& node, std::vector<ByteTile> parts, bool interleaved)
+    : code_(&BestByteKernels()),
       parts_(std::move(parts)),
       interleaved_(interleaved),
       packed_(std::make_unique<LatePackedWeights>()) {
   layout_ = {.lanes = code_->lanes,
-             .outputs = static_cast<size_t>(parts_[0].rows),
-             .columns = static_cast<size_t>(node.in(parts_[0].operand).dim(1)),
+             .n = static_cast<size_t>(parts_[0].rows),
+             .k = static_cast<size_t>(node.in(parts_[0].operand).dim(1)),
              .unit = code_->unit};
-  if (parts_.size() > 1) layout_.outputs = parts_.size() * layout_.padded();
+  if (parts_.size() > 1) layout_.n = parts_.size() * layout_.padded();
   if (keeps_weights(node.host())) PackOnce(node);
 }
 
@@ -24,10 +24,10 @@ void ByteMatrix::PackOnce(const Node& node) const {
                                  .size = layout_.bytes() + layout_.padded() * sizeof(int32_t)};
     recipe.numbers = {static_cast<int64_t>(code_->lanes), static_cast<int64_t>(code_->unit),
                       interleaved_ ? 1 : 0};
-    for (const BytePart& part : parts_) {
+    for (const ByteTile& part : parts_) {
       recipe.numbers.insert(recipe.numbers.end(), {part.first, part.rows, part.times});
       recipe.sources.push_back(node.in(part.operand));
-      if (part.bias != BytePart::kNoBias) recipe.sources.push_back(node.in(part.bias));
+      if (part.bias != ByteTile::kNoBias) recipe.sources.push_back(node.in(part.bias));
     }
     return PackedWeights(node, recipe, [&](void* to) { Pack(node, static_cast<std::byte*>(to)); });
   });
@@ -47,12 +47,12 @@ void ByteMatrix::Pack(const Node& node, std::byte* to) const {
   std::fill_n(to, layout_.bytes() + layout_.padded() * sizeof(int32_t), std::byte{0});
   auto* const values = reinterpret_cast<int8_t*>(to);
   auto* const addends = reinterpret_cast<uint32_t*>(values + layout_.bytes());
-  const size_t columns = layout_.columns;
+  const size_t columns = layout_.k;
   for (size_t i = 0; i < parts_.size(); ++i) {
-    const BytePart& part = parts_[i];
+    const ByteTile& part = parts_[i];
     const auto* row = node.in(part.operand).data<const int8_t>() + static_cast<size_t>(part.first) * columns;
     const auto* const bias =
-        part.bias == BytePart::kNoBias ? nullptr : node.in(part.bias).data<const int32_t>();
+        part.bias == ByteTile::kNoBias ? nullptr : node.in(part.bias).data<const int32_t>();
     for (size_t r = 0; r < static_cast<size_t>(part.rows); ++r, row += columns) {
       const size_t output = OutputOf(i, r);
       math::PackByteRow(layout_, output, row, values);

@@ -19,7 +19,7 @@ namespace fusebox::rnn {
 using namespace sdk;
 
 // Some rows of an operand. Each has an addend: bias + times * (sum of the row's weights), modulo 2^32.
-struct BytePart {
+struct ByteTile {
   static constexpr uint32_t kNoBias = UINT32_MAX;
 
   uint32_t operand;
@@ -33,7 +33,7 @@ struct BytePart {
 class ByteMatrix {
  public:
   ByteMatrix() = default;
-  ByteMatrix(const Node& node, std::vector<BytePart> parts, bool interleaved = false);
+  ByteMatrix(const Node& node, std::vector<ByteTile> parts, bool interleaved = false);
 
   bool used() const { return code_ != nullptr; }
   // At the start of each run.
@@ -46,14 +46,14 @@ class ByteMatrix {
   size_t part_outputs() const { return layout_.padded() / parts_.size(); }
   // Where row `row` of a part is.
   size_t OutputOf(size_t part, size_t row) const;
-  const ByteCode& code() const { return *code_; }
+  const ByteKernels& code() const { return *code_; }
   const int32_t* addends() const;  // [padded outputs]
 
  private:
   void Pack(const Node& node, std::byte* to) const;
 
-  const ByteCode* code_ = nullptr;
-  std::vector<BytePart> parts_;
+  const ByteKernels* code_ = nullptr;
+  std::vector<ByteTile> parts_;
   bool interleaved_ = false;
   ByteLayout layout_{1, 0, 0};
   std::unique_ptr<LatePackedWeights> packed_;

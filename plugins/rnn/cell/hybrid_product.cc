@@ -17,7 +17,7 @@ size_t HybridRows::Bytes(size_t count, size_t columns) {
 }
 
 void HybridRows::Quantize(const InputRows& in, bool asymmetric) {
-  const int32_t offset = BestByteCode().signs.Offset(false);
+  const int32_t offset = BestByteKernels().signs.Offset(false);
   count = in.count();
   for (size_t i = 0; i < count; ++i) {
     const math::RowScale s = math::QuantizeRow(in.at(i), in.columns, asymmetric, values + i * stride);
@@ -26,7 +26,7 @@ void HybridRows::Quantize(const InputRows& in, bool asymmetric) {
   }
 }
 
-HybridMatrix::HybridMatrix(const Node& node, const std::vector<BytePart>& parts, bool interleaved)
+HybridMatrix::HybridMatrix(const Node& node, const std::vector<ByteTile>& parts, bool interleaved)
     : ByteMatrix(node, parts, interleaved), scales_(layout().padded()) {
   for (size_t i = 0; i < parts.size(); ++i) {
     for (size_t row = 0; row < static_cast<size_t>(parts[i].rows); ++row)

@@ -45,7 +45,7 @@ class HybridRows {
 class HybridMatrix : public ByteMatrix {
  public:
   HybridMatrix() = default;
-  HybridMatrix(const Node& node, const std::vector<BytePart>& parts, bool interleaved = false);
+  HybridMatrix(const Node& node, const std::vector<ByteTile>& parts, bool interleaved = false);
   // A whole operand.
   HybridMatrix(const Node& node, uint32_t operand)
       : HybridMatrix(node, {{operand, 0, node.in(operand).dim(0)}}) {}

@@ -6,9 +6,9 @@
 namespace fusebox::rnn {
 namespace {
 
-std::vector<BytePart> Parts(const std::vector<IntegerPart>& parts, int64_t zero) {
-  const auto times = -static_cast<int32_t>(zero + BestByteCode().signs.Offset(false));
-  std::vector<BytePart> out;
+std::vector<ByteTile> Parts(const std::vector<IntegerPart>& parts, int64_t zero) {
+  const auto times = -static_cast<int32_t>(zero + BestByteKernels().signs.Offset(false));
+  std::vector<ByteTile> out;
   for (const IntegerPart& part : parts) out.push_back({part.operand, 0, part.rows, part.bias, times});
   return out;
 }

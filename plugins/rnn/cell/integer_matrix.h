@@ -14,7 +14,7 @@ namespace fusebox::rnn {
 struct IntegerPart {
   uint32_t operand;
   int64_t rows;
-  uint32_t bias = BytePart::kNoBias;
+  uint32_t bias = ByteTile::kNoBias;
   math::FixedPoint by = {};
 };
 

@@ -115,7 +115,7 @@ inline void MultiplySplit(const Sequence& s, bool split, const math::F32Product&
 // multiply(begin, end) computes groups of a product.
 template <class T, class Multiply>
 void SplitGroups(const SequenceOf<T>& s, bool split, const ByteTask& product, const Multiply& multiply) {
-  const bool pays = product.count * product.layout.columns * product.layout.padded() >= math::kParallelWork;
+  const bool pays = product.count * product.layout.k * product.layout.padded() >= math::kParallelWork;
   ForParts(s, split && pays, product.layout.groups(), multiply);
 }
 

@@ -8,8 +8,8 @@
 namespace fusebox::rnn {
 namespace {
 
-std::vector<BytePart> Gates(const GruSpec& spec, uint32_t operand, int64_t first, int64_t end) {
-  std::vector<BytePart> parts;
+std::vector<ByteTile> Gates(const GruSpec& spec, uint32_t operand, int64_t first, int64_t end) {
+  std::vector<ByteTile> parts;
   for (int64_t gate = first; gate < end; ++gate) parts.push_back({operand, gate * spec.cells, spec.cells});
   return parts;
 }
@@ -59,8 +59,7 @@ class HybridGru final : public GruEngine {
   // Scratch of a row: the quantized inputs and their products of a chunk; the quantized state, its products
   // and r * state. Vectors of cells are read beyond the end of the last.
   size_t RowBytes(size_t chunk_steps) const {
-    return HybridRows::Bytes(chunk_steps, input_.layout().columns) +
-           HybridRows::Bytes(1, recurrent_.layout().columns) +
+    return HybridRows::Bytes(chunk_steps, input_.layout().k) + HybridRows::Bytes(1, recurrent_.layout().k) +
            ScratchReader::Bytes(((chunk_steps + 1) * width() + padded_ + kMaxLanes) * sizeof(float));
   }
 

@@ -42,8 +42,8 @@ FixedNorm::FixedNorm(float scale)
   by_.shift = std::min(by_.shift + 12, 30);
 }
 
-void FixedNorm::Apply(const ByteCode& code, const int16_t* coefficients, const int32_t* bias, int16_t* values,
-                      size_t count) const {
+void FixedNorm::Apply(const ByteKernels& code, const int16_t* coefficients, const int32_t* bias,
+                      int16_t* values, size_t count) const {
   if (count == 0) return;
   int64_t sum = 0;
   int64_t squares = 0;

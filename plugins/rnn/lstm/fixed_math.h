@@ -24,7 +24,7 @@ class FixedNorm {
   // `scale` is the scale of the coefficients; the bias has a 1024th of it.
   explicit FixedNorm(float scale);
   // In place. One coefficient and bias per value.
-  void Apply(const ByteCode& code, const int16_t* coefficients, const int32_t* bias, int16_t* values,
+  void Apply(const ByteKernels& code, const int16_t* coefficients, const int32_t* bias, int16_t* values,
              size_t count) const;
 
  private:

@@ -67,7 +67,7 @@ IntegerMatrix GateMatrix(const LstmSpec& spec, const Node& node, uint32_t first,
   for (const Gate k : {kInGate, kForgetGate, kCellGate, kOutGate}) {
     if (!spec.HasGate(k)) continue;
     const float scale = ScaleOf(node, first + k, true) * x.scales[0] / GateScale(spec, node, k);
-    parts.push_back({first + k, spec.cells, BytePart::kNoBias, FixedPoint(scale)});
+    parts.push_back({first + k, spec.cells, ByteTile::kNoBias, FixedPoint(scale)});
     // With normalization, the bias is added after it.
     if (first == kInputWeights && !spec.layer_norm) parts.back().bias = kGateBias + k;
   }
@@ -79,7 +79,7 @@ IntegerMatrix ProjectionMatrix(const LstmSpec& spec, const Node& node, const fbx
   if (!spec.projection) return {};
   const float scale =
       ScaleOf(node, kProjection, true) * hidden.scales[0] / node.in(kOutputState).quant()->scales[0];
-  const uint32_t bias = node.has_in(kProjectionBias) ? kProjectionBias : BytePart::kNoBias;
+  const uint32_t bias = node.has_in(kProjectionBias) ? kProjectionBias : ByteTile::kNoBias;
   return {node, {{kProjection, spec.outputs, bias, FixedPoint(scale)}}, -hidden.zero_points[0]};
 }
 
@@ -122,7 +122,7 @@ class IntegerLstm final : public LstmEngine {
     return sums + (k - (spec.cifg ? 1 : 0)) * padded();
   }
 
-  const ByteCode& code_;
+  const ByteKernels& code_;
   int32_t cell_bits_;
   int32_t cell_clip_ = 0;  // 0: none
   FixedPoint hidden_by_;
@@ -136,7 +136,7 @@ class IntegerLstm final : public LstmEngine {
 };
 
 IntegerLstm::IntegerLstm(const LstmSpec& spec, const Node& node)
-    : code_(BestByteCode()),
+    : code_(BestByteKernels()),
       cell_bits_(CellBits(node)),
       input_(GateMatrix(spec, node, kInputWeights, kInput)),
       recurrent_(GateMatrix(spec, node, kRecurrentWeights, kOutputState)) {

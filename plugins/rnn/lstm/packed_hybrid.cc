@@ -9,8 +9,8 @@
 namespace fusebox::rnn {
 namespace {
 
-std::vector<BytePart> Gates(const LstmSpec& spec, uint32_t first) {
-  std::vector<BytePart> parts;
+std::vector<ByteTile> Gates(const LstmSpec& spec, uint32_t first) {
+  std::vector<ByteTile> parts;
   for (uint32_t gate = 0; gate < kGates; ++gate) parts.push_back({first + gate, 0, spec.cells});
   return parts;
 }
@@ -48,8 +48,7 @@ class PackedHybridLstm final : public LstmEngine {
  private:
   // Scratch of a row: the quantized inputs and their products of a chunk, and the quantized state.
   size_t RowBytes(size_t chunk_steps) const {
-    return HybridRows::Bytes(chunk_steps, input_.layout().columns) +
-           HybridRows::Bytes(1, recurrent_.layout().columns) +
+    return HybridRows::Bytes(chunk_steps, input_.layout().k) + HybridRows::Bytes(1, recurrent_.layout().k) +
            ScratchReader::Bytes(chunk_steps * bias_.size() * sizeof(float));
   }
 

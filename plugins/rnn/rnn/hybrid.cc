@@ -30,10 +30,10 @@ class HybridRnn final : public RnnEngine {
   }
 
  private:
-  size_t cells() const { return input_.layout().outputs; }
+  size_t cells() const { return input_.layout().n; }
   // Scratch of a row: the quantized inputs and their products of a chunk, and the quantized state.
   size_t RowBytes(size_t chunk_steps) const {
-    return HybridRows::Bytes(chunk_steps, input_.layout().columns) + HybridRows::Bytes(1, cells()) +
+    return HybridRows::Bytes(chunk_steps, input_.layout().k) + HybridRows::Bytes(1, cells()) +
            ScratchReader::Bytes(chunk_steps * cells() * sizeof(float));
   }
 

@@ -37,7 +37,7 @@ void MultiplyScaled(const ScaledTask& task, size_t begin, size_t end) {
       const FloatVector scale = hn::Mul(hn::LoadU(fd, task.output_scales + first + i), row_scale);
       return hn::MulAdd(hn::ConvertTo(fd, hn::Load(mm::byte_sums, sums + i)), scale, addend);
     };
-    const size_t left = task.product.layout.outputs - first;
+    const size_t left = task.product.layout.n - first;
     if (HWY_LIKELY(start && left >= outputs)) {
 #pragma GCC unroll 4
       for (size_t i = 0; i < outputs; i += mm::kByteLanes)
@@ -79,8 +79,8 @@ HWY_INLINE void StepTile(const HybridStepTask& task, size_t row, size_t block) {
     rows[r] = static_cast<const uint8_t*>(product.rows) + (row + r) * product.stride;
     mm::ByteStart(product, row + r, first, sums[r]);
   }
-  mm::AddByteProducts<kRows, kGates>(rows, product.layout.columns, mm::FlipOf(product),
-                                     mm::GroupOf(product, block), sums);
+  mm::AddByteProducts<kRows, kGates>(rows, product.layout.k, mm::FlipOf(product), mm::GroupOf(product, block),
+                                     sums);
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) FinishStep(task, row + r, block, sums[r]);
 }
@@ -134,15 +134,15 @@ void LstmStep(const HybridStepTask& task, size_t begin, size_t end) {
 }
 
 template <size_t kUnit>
-constexpr ByteCode kCode{kFloatLanes,   kUnit,          {mm::ByteDot::kUnsignedRows},
-                         Multiply,      MultiplyScaled, LstmStep,
-                         MultiplyWords, Sigmoids,       Tanhs,
-                         AddPeephole,   SumWords,       Normalize,
-                         UpdateCells,   ScaleProducts,  NarrowWords};
+constexpr ByteKernels kCode{kFloatLanes,   kUnit,          {mm::ByteDot::kUnsignedRows},
+                            Multiply,      MultiplyScaled, LstmStep,
+                            MultiplyWords, Sigmoids,       Tanhs,
+                            AddPeephole,   SumWords,       Normalize,
+                            UpdateCells,   ScaleProducts,  NarrowWords};
 
-const ByteCode& BytesCode() { return kCode<4>; }
+const ByteKernels& KernelsOfBytes() { return kCode<4>; }
 #if FUSEBOX_BYTE_MATRIX
-const ByteCode& BytesCodeOfUnits() { return kCode<8>; }
+const ByteKernels& KernelsOfBytesOfUnits() { return kCode<8>; }
 #endif
 
 }  // namespace fusebox::rnn::HWY_NAMESPACE
@@ -151,7 +151,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fusebox::rnn {
 
-std::vector<const ByteCode*> ByteCodes() { return FUSEBOX_SIMD_TABLES(ByteCode, BytesCode); }
+std::vector<const ByteKernels*> AllByteKernels() { return FUSEBOX_SIMD_TABLES(ByteKernels, KernelsOfBytes); }
 
 }  // namespace fusebox::rnn
 #endif

@@ -97,7 +97,7 @@ struct WordNorm {
   int16_t* values;
 };
 
-struct ByteCode {
+struct ByteKernels {
   size_t lanes, unit;  // of packed weights
   math::ByteSigns signs;
   // Groups [begin, end) only, here and below.
@@ -120,10 +120,10 @@ struct ByteCode {
 };
 
 // The code for every instruction set that this machine has, best first.
-std::vector<const ByteCode*> ByteCodes();
-using ByteChoice = math::SimdChoice<ByteCode, ByteCodes>;
-inline const ByteCode& BestByteCode() { return ByteChoice::Best(); }
+std::vector<const ByteKernels*> AllByteKernels();
+using ByteChoice = math::SimdChoice<ByteKernels, AllByteKernels>;
+inline const ByteKernels& BestByteKernels() { return ByteChoice::Best(); }
 // Null: the best again.
-inline void UseByteCodeForTest(const ByteCode* code) { ByteChoice::for_test = code; }
+inline void UseByteKernelsForTest(const ByteKernels* code) { ByteChoice::for_test = code; }
 
 }  // namespace fusebox::rnn

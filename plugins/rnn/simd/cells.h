@@ -78,7 +78,7 @@ struct WinogradOutTask {
 };
 
 struct CellCode {
-  size_t lanes;  // as many as the products (math::F32Code) of this machine have
+  size_t lanes;  // as many as the products (math::F32Kernels) of this machine have
   // GRU with reset_after: everything after the products.
   void (*gru_after)(const GruTask&);
   // GRU without reset_after: z and r * before; then, with the third product of the state, the new state.

@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "plugins/xnnpack/ops/weights.h"
-#include "plugins/xnnpack/packing/nibbles.h"
+#include "plugins/xnnpack/packing/int4.h"
 #include "plugins/xnnpack/partition/op.h"
 
 namespace fusebox::xnnpack {
 namespace {
 
 constexpr WeightOperands kOperands{
-    .input = 0, .filter = 1, .bias = 2, .channel_axis = 0, .may_be_nibbles = true};
+    .input = 0, .filter = 1, .bias = 2, .channel_axis = 0, .may_be_int4 = true};
 
 bool KeepsDims(const NetworkNode& node) { return node.attrs().b("keep_num_dims", false); }
 

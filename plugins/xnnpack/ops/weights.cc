@@ -121,7 +121,7 @@ Weights PlanFloat(const NetworkNode& node, const WeightOperands& at, Tensor filt
   RequireBias(node, at, FBX_F32);
   const bool unpacked = node.in(at.filter).dtype() == FBX_F32;
   if (unpacked || filter.dtype() == FBX_F16) return {};
-  if (filter.dtype() == FBX_I4 && at.may_be_nibbles && filter.quant() != nullptr)
+  if (filter.dtype() == FBX_I4 && at.may_be_int4 && filter.quant() != nullptr)
     return PlanNibbles(node, at, filter);
   if (filter.dtype() != FBX_I8)
     throw Reject{"DTYPE", std::string("filter has dtype ") + dtype_name(filter.dtype()), Operand(at.filter)};

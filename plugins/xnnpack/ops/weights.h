@@ -16,8 +16,8 @@ struct WeightOperands {
   int channel_axis;  // of the filter in the file: one scale per index
   // f32 x i8: activations may be quantized at run time; else the filter is unpacked
   bool may_be_dynamic = true;
-  bool may_be_nibbles = false;  // i4 filters
-  bool checked = false;         // scales and zero points were read before
+  bool may_be_int4 = false;  // i4 filters
+  bool checked = false;      // scales and zero points were read before
 };
 
 // The datatypes to pack with; the op sets dims. Throws Reject with the reason.

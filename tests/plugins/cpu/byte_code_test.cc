@@ -22,12 +22,12 @@ int32_t HalfUp(int32_t x, FixedPoint by) {
   return static_cast<int32_t>((high + (int64_t{1} << right >> 1)) >> right);
 }
 
-TEST(ByteCode, ScalesAlikeInEveryCode) {
+TEST(ByteKernels, ScalesAlikeInEveryCode) {
   const std::vector<int32_t> sums = {0,          1,         -1,        63,         64,    65,
                                      -63,        -64,       -65,       12345,      -9876, 1 << 20,
                                      -(1 << 20), INT32_MAX, INT32_MIN, 2147483000, 77777, -5};
   const double scales[] = {1.0 / 128, 0.5, 0.0123, 1, 3.7, 1e-9, 0.999999, 1.0 / 64};
-  for (const ByteCode* code : ByteCodes()) {
+  for (const ByteKernels* code : AllByteKernels()) {
     for (const bool half_up : {false, true}) {
       for (const bool per_channel : {false, true}) {
         std::vector<FixedPoint> by;
@@ -56,12 +56,11 @@ TEST(ByteCode, ScalesAlikeInEveryCode) {
 }
 
 // Products of every length up to some vectors, of as many outputs and rows as fill no tile.
-TEST(ByteCode, MultipliesAlikeInEveryCode) {
-  for (const ByteCode* code : ByteCodes()) {
+TEST(ByteKernels, MultipliesAlikeInEveryCode) {
+  for (const ByteKernels* code : AllByteKernels()) {
     for (size_t columns = 0; columns < 140; ++columns) {
       const size_t outputs = columns % 7 * 23 + 1, count = columns % 9;
-      const ByteLayout layout{
-          .lanes = code->lanes, .outputs = outputs, .columns = columns, .unit = code->unit};
+      const ByteLayout layout{.lanes = code->lanes, .n = outputs, .k = columns, .unit = code->unit};
       std::vector<int8_t> weights(outputs * columns), rows(count * columns), packed(layout.bytes());
       for (size_t i = 0; i < weights.size(); ++i)
         weights[i] = static_cast<int8_t>(i % 7 == 0 ? -128 : i * 37);
@@ -111,8 +110,8 @@ TEST(ByteCode, MultipliesAlikeInEveryCode) {
 }
 
 // The packed weights are 4-bit numbers plus 8.
-TEST(ByteCode, MultipliesHalvesAlikeInEveryCode) {
-  for (const ByteCode* code : ByteCodes()) {
+TEST(ByteKernels, MultipliesHalvesAlikeInEveryCode) {
+  for (const ByteKernels* code : AllByteKernels()) {
     for (size_t columns = 1; columns < 80; ++columns) {
       const size_t outputs = columns % 7 * 23 + 1, count = columns % 9, bytes = (columns + 1) / 2;
       const ByteLayout layout{code->lanes, outputs, columns, true};
@@ -126,7 +125,7 @@ TEST(ByteCode, MultipliesHalvesAlikeInEveryCode) {
       std::vector<int32_t> start(layout.padded());
       const bool flips = code->signs.Flips(false);
       for (size_t i = 0; i < outputs; ++i) {
-        const int32_t sum = math::PackHalvesRow(layout, i, weights.data() + i * bytes, packed.data());
+        const int32_t sum = math::PackInt4Row(layout, i, weights.data() + i * bytes, packed.data());
         int32_t expected = 0;
         for (size_t k = 0; k < columns; ++k) expected += weight(i, k);
         ASSERT_EQ(sum, expected);
@@ -163,13 +162,13 @@ int32_t BinaryOf(const ByteBinary& b, int32_t x, int32_t y) {
                                                         : d * d);
 }
 
-TEST(ByteCode, CombinesAlikeInEveryCode) {
+TEST(ByteKernels, CombinesAlikeInEveryCode) {
   using Op = ByteBinary::Op;
   constexpr size_t kCount = 256 * 3 + 5;
   std::vector<uint8_t> x(kCount), y(kCount);
   for (size_t i = 0; i < kCount; ++i)
     x[i] = static_cast<uint8_t>(i), y[i] = static_cast<uint8_t>(i * 77 + i / 256);
-  for (const ByteCode* code : ByteCodes()) {
+  for (const ByteKernels* code : AllByteKernels()) {
     for (const Op op : {Op::kAdd, Op::kSub, Op::kMul, Op::kSquaredDifference}) {
       for (const bool is_signed : {false, true}) {
         const bool square = op == Op::kSquaredDifference;
@@ -205,12 +204,12 @@ TEST(ByteCode, CombinesAlikeInEveryCode) {
   }
 }
 
-TEST(ByteCode, QuantizesAlikeInEveryCode) {
+TEST(ByteKernels, QuantizesAlikeInEveryCode) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   std::vector<float> x = {0,     -0.0F,  kInfinity, -kInfinity, std::nanf(""),
                           1e30F, -1e30F, 0.5F,      -0.5F,      0.49999997F};
   for (int i = -600; i < 600; ++i) x.push_back(static_cast<float>(i) * 0.25F);
-  for (const ByteCode* code : ByteCodes()) {
+  for (const ByteKernels* code : AllByteKernels()) {
     for (const float scale : {1.0F, 0.5F, 0.3F, 1e-20F}) {
       std::vector<uint8_t> q(x.size() + 1, 77);
       code->quantize(x.data(), x.size(), scale, -7, true, q.data());

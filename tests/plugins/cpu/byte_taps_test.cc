@@ -31,7 +31,7 @@ struct Row {
 
 class Convolution {
  public:
-  Convolution(const ByteCode& code, const Row& row, bool moved)
+  Convolution(const ByteKernels& code, const Row& row, bool moved)
       : code_(code),
         row_(row),
         layout_{code.lanes, row.channels, row.together() * row.lines * row.fours() * 4},
@@ -91,7 +91,7 @@ class Convolution {
   }
   // Where a pixel has no tap, the weight is zero, minus what zeros add.
   void Pack(size_t c) {
-    std::vector<int8_t> spread(layout_.columns, static_cast<int8_t>(-zeros_[c]));
+    std::vector<int8_t> spread(layout_.k, static_cast<int8_t>(-zeros_[c]));
     const size_t each = row_.lines * row_.fours() * 4;
     for (size_t pixel = 0; pixel < row_.together(); ++pixel) {
       for (size_t line = 0; line < row_.lines; ++line) {
@@ -103,7 +103,7 @@ class Convolution {
     sums_[c] = math::SumOfBytes(spread.data(), each);
   }
 
-  const ByteCode& code_;
+  const ByteKernels& code_;
   const Row row_;
   const ByteLayout layout_;
   const bool moved_;
@@ -127,7 +127,7 @@ void ForRows(const F& f) {
 }
 
 TEST(ByteTaps, SumAlikeInEveryCode) {
-  for (const ByteCode* code : ByteCodes()) {
+  for (const ByteKernels* code : AllByteKernels()) {
     ForRows([&](const Row& row) {
       for (const bool moved : {false, true}) {
         const Convolution convolution(*code, row, moved);
@@ -147,7 +147,7 @@ TEST(ByteTaps, SumAlikeInEveryCode) {
 
 // With scales that shift to the left, not at all, and to the right.
 TEST(ByteTaps, ScaleAlikeInEveryCode) {
-  for (const ByteCode* code : ByteCodes()) {
+  for (const ByteKernels* code : AllByteKernels()) {
     for (const double scale : {2.5, 1.0, 0.999, 0.5, 0.0123, 1e-4, 1e-9}) {
       for (const bool per_channel : {false, true}) {
         ForRows([&](const Row& row) {

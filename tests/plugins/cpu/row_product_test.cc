@@ -90,7 +90,7 @@ void ExpectProduct(const Operands<T>& x, bool with_bias, bool relu) {
 }
 
 template <class T>
-void MultiplyBy(const GemmCode& code, const RowProduct<T>& product) {
+void MultiplyBy(const DotKernels& code, const RowProduct<T>& product) {
   if constexpr (std::is_same_v<T, float>) code.f32(product);
   else code.f64(product);
 }
@@ -101,13 +101,14 @@ using Floats = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(RowProducts, Floats);
 
 TYPED_TEST(RowProducts, AreThoseOfPlainLoopsInEveryCode) {
-  for (size_t code = 0; code < GemmCodes().size(); ++code) {
+  for (size_t code = 0; code < AllDotKernels().size(); ++code) {
     SCOPED_TRACE("instruction set " + std::to_string(code));
     for (const Size& size : kSizes) {
       for (const bool with_bias : {false, true}) {
         for (const bool relu : {false, true}) {
           Operands<TypeParam> x(size);
-          MultiplyBy(*GemmCodes()[code], x.product(with_bias, relu ? Activation::kRelu : Activation::kNone));
+          MultiplyBy(*AllDotKernels()[code],
+                     x.product(with_bias, relu ? Activation::kRelu : Activation::kNone));
           ExpectProduct(x, with_bias, relu);
         }
       }
@@ -119,14 +120,14 @@ TYPED_TEST(RowProducts, UseTheBestCode) {
   for (const Size& size : kSizes) {
     Operands<TypeParam> best(size);
     Operands<TypeParam> chosen(size);
-    MultiplyBy(*GemmCodes().front(), best.product(true, Activation::kNone));
+    MultiplyBy(*AllDotKernels().front(), best.product(true, Activation::kNone));
     Multiply(chosen.product(true, Activation::kNone));
     ASSERT_EQ(best.c, chosen.c);
   }
 }
 
 TYPED_TEST(RowProducts, KeepNanOfTheirRow) {
-  for (const GemmCode* code : GemmCodes()) {
+  for (const DotKernels* code : AllDotKernels()) {
     Operands<TypeParam> x({3, 5, 9});
     x.a[static_cast<size_t>(x.lda + 8)] = std::numeric_limits<TypeParam>::quiet_NaN();
     MultiplyBy(*code, x.product(true, Activation::kNone));

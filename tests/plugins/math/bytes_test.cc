@@ -30,8 +30,7 @@ TEST(Bytes, AreMultipliedAlikeInEveryCode) {
   for (const MathCode* code : MathCodes()) {
     for (size_t columns = 0; columns < 150; ++columns) {
       const Product product(columns);
-      const ByteLayout layout{
-          .lanes = code->lanes, .outputs = product.outputs, .columns = columns, .unit = code->unit};
+      const ByteLayout layout{.lanes = code->lanes, .n = product.outputs, .k = columns, .unit = code->unit};
       std::vector<int8_t> weights(product.outputs * columns);
       std::vector<int8_t> packed(layout.bytes());
       for (size_t i = 0; i < weights.size(); ++i)
@@ -68,8 +67,7 @@ TEST(Bytes, AreMultipliedAlikeInEveryCode) {
 TEST(Bytes, StartFromTermsOfRowAndOutput) {
   for (const MathCode* code : MathCodes()) {
     const Product product(20);
-    const ByteLayout layout{
-        .lanes = code->lanes, .outputs = product.outputs, .columns = 0, .unit = code->unit};
+    const ByteLayout layout{.lanes = code->lanes, .n = product.outputs, .k = 0, .unit = code->unit};
     std::vector<int32_t> of_output(layout.padded());
     std::vector<int32_t> of_row(product.count);
     for (size_t i = 0; i < of_output.size(); ++i) of_output[i] = 1000 - static_cast<int32_t>(i) * 7;
@@ -96,8 +94,7 @@ TEST(Bytes, AreMultipliedByHalvesAlikeInEveryCode) {
     for (size_t columns = 1; columns < 90; ++columns) {
       const Product product(columns);
       const size_t bytes = (columns + 1) / 2;
-      const ByteLayout layout{
-          .lanes = code->lanes, .outputs = product.outputs, .columns = columns, .halves = true};
+      const ByteLayout layout{.lanes = code->lanes, .n = product.outputs, .k = columns, .int4 = true};
       std::vector<uint8_t> weights(product.outputs * bytes);
       for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<uint8_t>(i * 151 + 7);
       const auto weight = [&](size_t output, size_t k) {
@@ -106,7 +103,7 @@ TEST(Bytes, AreMultipliedByHalvesAlikeInEveryCode) {
       std::vector<int8_t> packed(layout.bytes());
       std::vector<int32_t> start(layout.padded());
       for (size_t i = 0; i < product.outputs; ++i) {
-        const int32_t sum = PackHalvesRow(layout, i, weights.data() + i * bytes, packed.data());
+        const int32_t sum = PackInt4Row(layout, i, weights.data() + i * bytes, packed.data());
         start[i] = -code->signs.Offset(false) * sum;
       }
       std::vector<int32_t> sums(product.count * layout.padded(), 77);

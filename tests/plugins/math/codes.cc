@@ -30,7 +30,7 @@ void MultiplyAllBytes(const ByteTask& task, int32_t* sums) {
 }
 
 void MultiplyAllHalves(const ByteTask& task, int32_t* sums) {
-  MultiplyHalves(task, 0, task.layout.groups(), StoreAt(task, sums));
+  MultiplyInt4(task, 0, task.layout.groups(), StoreAt(task, sums));
 }
 
 void TimesAll(FixedPoint by, int32_t* x, size_t count) {

@@ -51,7 +51,7 @@ Sum Expected(const Case& c, size_t i, size_t j, const std::vector<float>& a, con
   return {std::clamp(sum.value, double{c.low}, double{c.high}), sum.magnitude};
 }
 
-void ExpectProduct(const F32Code& code, const Case& c) {
+void ExpectProduct(const F32Kernels& code, const Case& c) {
   SCOPED_TRACE(::testing::Message() << c.m << " x " << c.n << " x " << c.k << " in " << c.segments
                                     << " parts, " << code.lanes << " lanes");
   const std::vector<float> a = Values(c.m * c.k, 1);
@@ -95,7 +95,7 @@ void ExpectProduct(const F32Code& code, const Case& c) {
 
 // Every number of panels of a group and of rows of a tile, one more and one less.
 TEST(F32Gemm, IsRightForEveryTile) {
-  for (const F32Code* code : F32Codes()) {
+  for (const F32Kernels* code : AllF32Kernels()) {
     for (size_t panels = 1; panels <= 5; ++panels) {
       for (const size_t n : {panels * code->lanes - 1, panels * code->lanes, panels * code->lanes + 1})
         for (size_t m = 1; m < 19; ++m) ExpectProduct(*code, {.m = m, .n = n, .k = 5});
@@ -105,7 +105,7 @@ TEST(F32Gemm, IsRightForEveryTile) {
 
 // A depth in several parts of a cache, of one segment and of several, which may end inside of a part.
 TEST(F32Gemm, IsRightForDeepSums) {
-  for (const F32Code* code : F32Codes()) {
+  for (const F32Kernels* code : AllF32Kernels()) {
     for (const size_t k : {1023U, 1024U, 1025U, 2500U}) ExpectProduct(*code, {.m = 9, .n = 20, .k = k});
     for (const size_t segments : {3U, 5U}) {
       ExpectProduct(*code, {.m = 9, .n = 20, .k = 900 * segments, .segments = segments});
@@ -116,7 +116,7 @@ TEST(F32Gemm, IsRightForDeepSums) {
 }
 
 TEST(F32Gemm, StartsAndClamps) {
-  for (const F32Code* code : F32Codes()) {
+  for (const F32Kernels* code : AllF32Kernels()) {
     for (const size_t k : {0U, 1U, 7U, 1500U}) {
       ExpectProduct(*code, {.m = 8, .n = 33, .k = k, .starts = false});
       ExpectProduct(*code, {.m = 8, .n = 33, .k = k, .starts_per_row = true});
@@ -127,7 +127,7 @@ TEST(F32Gemm, StartsAndClamps) {
 
 // A row has the same bits alone, among others, and in any group of outputs.
 TEST(F32Gemm, DoesNotDependOnTheTiling) {
-  for (const F32Code* code : F32Codes()) {
+  for (const F32Kernels* code : AllF32Kernels()) {
     const size_t n = 5 * code->lanes + 3;
     const size_t k = 1300;
     const F32Layout layout{code->lanes, n, k};
@@ -151,7 +151,7 @@ TEST(F32Gemm, DoesNotDependOnTheTiling) {
 }
 
 TEST(F32Gemm, PassesNaNThroughClamps) {
-  for (const F32Code* code : F32Codes()) {
+  for (const F32Kernels* code : AllF32Kernels()) {
     const F32Layout layout{code->lanes, 3, 2};
     std::vector<float> packed(layout.elements());
     PackF32(layout, std::vector<float>{1, 1, 1, 1, 1, 1}.data(), packed.data());

@@ -20,13 +20,13 @@ std::vector<int16_t> All() {
   return all;
 }
 
-std::vector<int16_t> Sigmoids(const ByteCode& code) {
+std::vector<int16_t> Sigmoids(const ByteKernels& code) {
   std::vector<int16_t> values = All();
   code.sigmoid(values.data(), values.size());
   return values;
 }
 
-std::vector<int16_t> Tanhs(const ByteCode& code, int bits) {
+std::vector<int16_t> Tanhs(const ByteKernels& code, int bits) {
   const std::vector<int16_t> all = All();
   std::vector<int16_t> values(all.size());
   code.tanh(all.data(), bits, values.data(), all.size());
@@ -45,30 +45,30 @@ double Farthest(const std::vector<int16_t>& fixed, const Real& real, int bits) {
 }
 
 TEST(FixedSigmoid, IsCloseEverywhere) {
-  EXPECT_LT(Farthest(Sigmoids(BestByteCode()), [](double x) { return 1 / (1 + std::exp(-x)); }, 12), 6.5);
+  EXPECT_LT(Farthest(Sigmoids(BestByteKernels()), [](double x) { return 1 / (1 + std::exp(-x)); }, 12), 6.5);
 }
 
 TEST(FixedTanh, IsCloseEverywhereForEveryFraction) {
   for (int bits = 9; bits <= 15; ++bits) {
-    const auto fixed = Tanhs(BestByteCode(), bits);
+    const auto fixed = Tanhs(BestByteKernels(), bits);
     EXPECT_LT(Farthest(fixed, [](double x) { return std::tanh(x); }, bits), 12.5) << bits;
   }
 }
 
 TEST(FixedTanh, IsOdd) {
-  const auto fixed = Tanhs(BestByteCode(), 12);
+  const auto fixed = Tanhs(BestByteKernels(), 12);
   for (size_t x = 0; x < 32768; ++x) ASSERT_EQ(fixed[32768 - x], -fixed[32768 + x]) << x;
 }
 
 TEST(FixedFunctions, AreExactAtZeroAndAtTheEnds) {
-  EXPECT_EQ(Sigmoids(BestByteCode())[32768], 16384);
-  EXPECT_EQ(Tanhs(BestByteCode(), 12)[32768], 0);
-  for (int bits = 9; bits <= 12; ++bits) EXPECT_EQ(Tanhs(BestByteCode(), bits).back(), 32767) << bits;
+  EXPECT_EQ(Sigmoids(BestByteKernels())[32768], 16384);
+  EXPECT_EQ(Tanhs(BestByteKernels(), 12)[32768], 0);
+  for (int bits = 9; bits <= 12; ++bits) EXPECT_EQ(Tanhs(BestByteKernels(), bits).back(), 32767) << bits;
 }
 
 TEST(FixedFunctions, AreThoseOfTfliteInEveryCode) {
   const std::vector<int16_t> all = All();
-  for (const ByteCode* code : ByteCodes()) {
+  for (const ByteKernels* code : AllByteKernels()) {
     const auto sigmoids = Sigmoids(*code);
     for (size_t i = 0; i < all.size(); ++i) ASSERT_EQ(sigmoids[i], ReferenceSigmoid(all[i])) << all[i];
     for (int bits = 9; bits <= 15; ++bits) {
@@ -81,7 +81,7 @@ TEST(FixedFunctions, AreThoseOfTfliteInEveryCode) {
 
 // Every length up to some vectors of the widest code; what follows is left as it is.
 TEST(FixedFunctions, LeaveWhatFollows) {
-  for (const ByteCode* code : ByteCodes()) {
+  for (const ByteKernels* code : AllByteKernels()) {
     for (size_t n = 0; n < 70; ++n) {
       std::vector<int16_t> values(n + 1, 1000), tanhs(n + 1, 77);
       code->sigmoid(values.data(), n);
@@ -99,7 +99,7 @@ TEST(FixedFunctions, LeaveWhatFollows) {
 // Sums near both ends of 16 bits, products beyond 32, halves (`ties`), and every length up to some vectors of
 // the widest code.
 TEST(FixedFunctions, NormalizeAlikeInEveryCode) {
-  for (const ByteCode* code : ByteCodes()) {
+  for (const ByteKernels* code : AllByteKernels()) {
     for (size_t n = 1; n < 70; ++n) {
       const bool ties = n % 4 == 0;
       std::vector<int16_t> values(n + 1, 77), coefficients(n);

@@ -14,11 +14,10 @@ namespace {
 // Every length up to some vectors of the widest code, with the least and the most values among them, rows of
 // both signs, and numbers of rows and outputs that fill no tile.
 TEST(HybridProduct, IsExactInEveryCode) {
-  for (const ByteCode* code : ByteCodes()) {
+  for (const ByteKernels* code : AllByteKernels()) {
     for (size_t columns = 0; columns < 150; ++columns) {
       const size_t outputs = columns % 7 * 19 + 1, count = columns % 11;
-      const ByteLayout layout{
-          .lanes = code->lanes, .outputs = outputs, .columns = columns, .unit = code->unit};
+      const ByteLayout layout{.lanes = code->lanes, .n = outputs, .k = columns, .unit = code->unit};
       std::vector<int8_t> weights(outputs * columns), rows(count * columns), packed(layout.bytes());
       for (size_t i = 0; i < weights.size(); ++i)
         weights[i] = static_cast<int8_t>(i % 7 == 0 ? -128 : i * 37);

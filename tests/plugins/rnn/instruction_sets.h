@@ -14,7 +14,7 @@ namespace fusebox::testing {
 template <class F>
 void OnEveryInstructionSet(const F& f) {
   for (const rnn::CellCode* cells : rnn::CellCodes()) {
-    for (const math::F32Code* products : math::F32Codes()) {
+    for (const math::F32Kernels* products : math::AllF32Kernels()) {
       if (products->lanes != cells->lanes) continue;
       rnn::CellChoice::for_test = cells;
       math::F32Choice::for_test = products;

@@ -44,7 +44,7 @@ struct ByteProductRows {
 };
 
 // A task's part of the rows, of one group's panels [begin, end), and its scratch.
-struct BytePart {
+struct ByteTile {
   int64_t group, first, count;
   size_t begin, end;
   int8_t* rows;
@@ -52,17 +52,17 @@ struct BytePart {
 };
 
 // Outputs of a group of panels.
-inline size_t SumsWidth() { return math::kBytePanels * BestByteCode().lanes; }
+inline size_t SumsWidth() { return math::kBytePanels * BestByteKernels().lanes; }
 inline size_t PanelGroups(const ByteLayout& layout) {
   return (layout.panels() + math::kBytePanels - 1) / math::kBytePanels;
 }
 
-// Calls run(BytePart) for all parts.
+// Calls run(ByteTile) for all parts.
 template <class Run>
-void ForByteParts(const Node& n, const BytePlan& plan, const ProductShape& s, const Run& run) {
-  if (s.rows == 0 || s.columns == 0) return;
-  const ByteLayout layout{BestByteCode().lanes, static_cast<size_t>(s.columns), static_cast<size_t>(s.depth)};
-  const int64_t chunks = (s.rows + plan.chunk - 1) / plan.chunk;
+void ForByteTiles(const Node& n, const BytePlan& plan, const ProductShape& s, const Run& run) {
+  if (s.m == 0 || s.n == 0) return;
+  const ByteLayout layout{BestByteKernels().lanes, static_cast<size_t>(s.n), static_cast<size_t>(s.k)};
+  const int64_t chunks = (s.m + plan.chunk - 1) / plan.chunk;
   const auto panels = static_cast<int64_t>(PanelGroups(layout));
   // Rows are built once for all channels, if there are enough of them for all threads.
   const int64_t each = chunks * s.groups >= 2 * int64_t{plan.workers} || plan.workers < 2 ? panels : 1;
@@ -76,12 +76,12 @@ void ForByteParts(const Node& n, const BytePlan& plan, const ProductShape& s, co
     for (auto task = static_cast<int64_t>(begin); task < static_cast<int64_t>(end); ++task) {
       const int64_t block = task % blocks, first = task / blocks % chunks * plan.chunk;
       int32_t* const terms = all_terms + 2 * skipped;
-      run(BytePart{task / blocks / chunks,
+      run(ByteTile{task / blocks / chunks,
                    first,
-                   std::min(plan.chunk, s.rows - first),
+                   std::min(plan.chunk, s.m - first),
                    static_cast<size_t>(block * each),
                    static_cast<size_t>(std::min(panels, (block + 1) * each)),
-                   all_rows ? all_rows + skipped * s.depth : nullptr,
+                   all_rows ? all_rows + skipped * s.k : nullptr,
                    {terms, terms + plan.chunk},
                    all_sums ? all_sums + skipped * static_cast<int64_t>(width) : nullptr});
     }
@@ -89,7 +89,7 @@ void ForByteParts(const Node& n, const BytePlan& plan, const ProductShape& s, co
   const auto count = static_cast<size_t>(s.groups * chunks * blocks);
   if (thread_count(n.host()) > plan.workers) return tasks(0, count, 0);
   // Few rows cost as much as some more: the time to read the weights.
-  const int64_t work = std::max<int64_t>(8, plan.chunk) * each * static_cast<int64_t>(width) * s.depth;
+  const int64_t work = std::max<int64_t>(8, plan.chunk) * each * static_cast<int64_t>(width) * s.k;
   ParallelFor(n.host(), count, Grain(work / math::kBytesPerUnit), tasks);
 }
 

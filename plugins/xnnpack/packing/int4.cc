@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/xnnpack/packing/nibbles.h"
+#include "plugins/xnnpack/packing/int4.h"
 
 #include <xnnpack.h>
 

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The matrix product inside CONV_2D, CONV_3D, FULLY_CONNECTED and BATCH_MATMUL: C[m][n] = activation(the sum
+// over k of A[m][k] * B[n][k] + bias[n]). An op only declares where its rows are. The dtypes of its operands
+// choose a variant, once:
+//   floats   f32 with packed weights, or with weights as they are stored for few rows; f64 as stored
+//   bytes    i8 and u8 with packed weights; f32 rows that each run quantizes to bytes (hybrid)
+//   words    i16 rows
+//   blocks   f32 rows, quantized by each run, and weights with a scale per block of a row
+#pragma once
+
+#include <memory>
+
+#include "plugins/cpu/base/activation.h"
+#include "plugins/cpu/products/byte_parts.h"
+#include "plugins/cpu/products/quantized_product.h"
+#include "plugins/cpu/windows/patches.h"
+
+namespace fusebox::cpu {
+
+// What is known of a product when its node is created. Sizes that are not known yet are -1. The groups of the
+// shape are all matrices that the weights hold.
+struct ProductSpec {
+  ProductOperands operands;
+  Activation activation = Activation::kNone;
+  bool asymmetric = false;  // hybrid rows have zero points
+  bool window = false;      // rows are input patches
+  ProductShape shape;
+};
+
+struct FloatPlan {
+  int64_t chunk = 0;     // patches per buffer
+  uint32_t workers = 0;  // number of buffers
+  uint32_t patches = 0, lines = 0, weights = 0;
+};
+
+struct ProductState {
+  FloatPlan floats;
+  BytePlan bytes;
+  ProductPlan words;
+  QuantizedProduct::State quantized;
+};
+
+// One product of a run. The rows are patches of `window` for each group, or lie one after the other.
+struct ProductTask {
+  ProductShape shape;
+  const ConvGeometry* window = nullptr;
+  const void* input = nullptr;  // from Begin
+  int64_t first_row = 0;        // of the input
+  int64_t rows_per_sample = 1;  // a sample has one scale, if hybrid
+  int64_t matrix = 0;           // the first of the weights' matrices
+  bool weights_change = true;   // since the last product of the run
+  int64_t at = 0;               // element of the result
+};
+
+class MatrixProduct {
+ public:
+  // For supports. Throws Reject.
+  static void Supports(const Node& n, const ProductOperands& operands);
+  // For infer, of weights with `outputs` rows (-1: unknown): dtypes and bias. Throws Error.
+  static void Check(const Node& n, const ProductOperands& operands, int64_t outputs);
+  static std::unique_ptr<const MatrixProduct> Choose(const Node& n, const ProductSpec& spec);
+
+  virtual ~MatrixProduct() = default;
+  // `samples`: parts of the input with separate scales, if hybrid.
+  virtual ProductState Prepare(const Node& n, Plan& plan, const ProductTask& task, int64_t samples) const = 0;
+  // Each run begins with this. Returns the input as the tasks read it.
+  virtual const void* Begin(const Node& n, const ProductState& state, const ProductTask& task,
+                            int64_t samples, const void* input) const = 0;
+  virtual void Run(const Node& n, const ProductState& state, const ProductTask& task) const = 0;
+
+  // A run of one product.
+  void RunAll(const Node& n, const ProductState& state, ProductTask task, int64_t samples) const {
+    task.input = Begin(n, state, task, samples, n.in(operands_.input).data<const std::byte>());
+    Run(n, state, task);
+  }
+
+ protected:
+  explicit MatrixProduct(const ProductSpec& spec) : operands_(spec.operands), activation_(spec.activation) {}
+
+  ProductOperands operands_;
+  Activation activation_;
+};
+
+// The variants.
+std::unique_ptr<const MatrixProduct> ProductOfFloats(const Node& n, const ProductSpec& spec);
+std::unique_ptr<const MatrixProduct> ProductOfBytes(const Node& n, const ProductSpec& spec);
+std::unique_ptr<const MatrixProduct> ProductOfWords(const Node& n, const ProductSpec& spec);
+std::unique_ptr<const MatrixProduct> ProductOfBlocks(const Node& n, const ProductSpec& spec);
+
+bool HasBlocks(const Node& n, const ProductOperands& operands);
+// Throws Reject.
+void SupportsBlocks(const Node& n, const ProductOperands& operands);
+
+}  // namespace fusebox::cpu
