@@ -6,7 +6,8 @@
 #include "plugins/cpu/base/dispatch.h"
 #include "plugins/cpu/base/simd.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/products/quantized_product.h"
+#include "plugins/cpu/products/quantized_bytes.h"
+#include "plugins/cpu/products/quantized_words.h"
 #include "plugins/cpu/windows/depthwise.h"
 #include "plugins/cpu/windows/window.h"
 
@@ -17,10 +18,6 @@ constexpr ProductOperands kOperands{.channel_axis = 3, .exact_scales = true};
 constexpr ProductOperands kPackedOperands{
     .channel_axis = 3, .transposed = true, .taps = true, .exact_scales = true};
 
-const ProductOperands& OperandsOf(const Node& n) {
-  return n.in(0).dtype() == FBX_I16 ? kOperands : kPackedOperands;
-}
-
 // Output channel c * multiplier + m applies filter m to input channel c.
 struct DepthwiseConv2D {
   static constexpr std::string_view builtin = "DEPTHWISE_CONV_2D";
@@ -29,27 +26,32 @@ struct DepthwiseConv2D {
   struct State {
     uint32_t workers = 0, sums = 0;
     uint32_t lines = 0, padded = 0, repeated = 0;
-    BytePlan bytes;
-    QuantizedProduct::State quantized;
+    BytePlan bytes_plan;
+    QuantizedBytes::State bytes;
+    QuantizedWords::State words;
   };
 
   explicit DepthwiseConv2D(const Node& n) : window_(ReadWindowOptions(n)), activation_(FusedActivation(n)) {
-    if (!QuantizedProduct::Takes(n, kOperands)) return;
-    quantized_ = QuantizedProduct(n, OperandsOf(n), activation_, true);
+    if (!TakesQuantized(n, kOperands)) return;
+    if (n.in(0).dtype() == FBX_I16) {
+      words_ = std::make_unique<QuantizedWords>(n, kOperands, activation_);
+      return;
+    }
+    bytes_ = std::make_unique<QuantizedBytes>(n, kPackedOperands, activation_, true);
     const Tensor filter = n.in(1);
     if (!filter.is_const()) return;
-    quantized_.KeepPacked(n, filter.dim(3), filter.dim(1) * filter.dim(2), LinesOf(n));
+    bytes_->KeepPacked(n, filter.dim(3), filter.dim(1) * filter.dim(2), LinesOf(n));
   }
 
   static void supports(const Node& n) {
-    if (QuantizedProduct::Takes(n, kOperands)) return QuantizedProduct::Supports(n, kOperands);
+    if (TakesQuantized(n, kOperands)) return SupportsQuantized(n, kOperands);
     for (uint32_t i = 0; i < 3; ++i) RequireDtype(n, i, kFloats);
     RequireActivation(n, 0);
   }
 
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 3);
-    const bool quantized = QuantizedProduct::Takes(n, kOperands);
+    const bool quantized = TakesQuantized(n, kOperands);
     if (!quantized) SameDtype(n, 0, 1);
     RequireRank(n, 0, 4);
     RequireRank(n, 1, 4);
@@ -61,7 +63,7 @@ struct DepthwiseConv2D {
       if (DimOrUnknown(filter, i) == 0) Fail("an empty filter " + Text(filter.dims()), Operand(1));
     if (channels >= 0 && outs >= 0 && (channels == 0 || outs % channels != 0))
       Fail(std::to_string(outs) + " filters for " + std::to_string(channels) + " channels", Operand(1));
-    if (quantized) QuantizedProduct::Check(n, kOperands, outs);
+    if (quantized) CheckQuantized(n, kOperands, outs);
     else CheckBias(n, 2, outs);
     out.set(0, in.dtype(),
             {DimOrUnknown(in, 0), OutputSize(DimOrUnknown(in, 1), DimOrUnknown(filter, 1), w.height, w.same),
@@ -71,14 +73,13 @@ struct DepthwiseConv2D {
   State prepare(const Node& n, Plan& plan) const {
     State state;
     state.workers = std::max(1u, plan.threads());
-    if (QuantizedProduct::Takes(n, kOperands)) {
-      state.quantized = quantized_.Prepare(n, plan, n.in(0).dim(0));
-      if (!quantized_.wide()) {
-        state.bytes = quantized_.PlanBytes(n, plan, ShapeOf(n), false);
-        PlanLines(n, plan, state);
-      } else {
-        state.sums = Slot(plan, n.in(1).dim(3), sizeof(int64_t), state);
-      }
+    if (bytes_) {
+      state.bytes = bytes_->Prepare(n, plan, n.in(0).dim(0));
+      state.bytes_plan = bytes_->PlanBytes(n, plan, ShapeOf(n), false);
+      PlanLines(n, plan, state);
+    } else if (words_) {
+      state.words = words_->Prepare(n, plan);
+      state.sums = Slot(plan, n.in(1).dim(3), sizeof(int64_t), state);
     } else if (n.in(0).dtype() == FBX_F32) {
       state.repeated = SlotOfRepeated(n, plan, sizeof(float));
     }
@@ -86,8 +87,8 @@ struct DepthwiseConv2D {
   }
 
   void invoke(const Node& n, const State& state) const {
-    if (QuantizedProduct::Takes(n, kOperands))
-      return quantized_.wide() ? RunWide(n, state) : RunBytes(n, state);
+    if (words_) return RunWords(n, state);
+    if (bytes_) return RunBytes(n, state);
     if (n.in(0).dtype() == FBX_F32) return RunFloats(n, state);
     Run<double>(n);
   }
@@ -148,7 +149,7 @@ struct DepthwiseConv2D {
     state.lines = Slot(plan, job.filter_height, sizeof(void*), state);
     state.padded = Slot(plan, Product(job.filter_height, LineOf(job)), 1, state);
     state.repeated = SlotOfRepeated(n, plan, 1);
-    if (quantized_.hybrid())
+    if (bytes_->hybrid())
       state.sums = Slot(plan, Product(job.out_width, job.out_channels), sizeof(int32_t), state);
   }
 
@@ -248,20 +249,19 @@ struct DepthwiseConv2D {
     if (n.out(0).count() == 0) return;
     const ProductShape shape = ShapeOf(n);
     const int8_t* const input =
-        quantized_.Bytes(n, state.quantized, n.in(0).dim(0), n.in(0).data<const std::byte>());
+        bytes_->Bytes(n, state.bytes, n.in(0).dim(0), n.in(0).data<const std::byte>());
     job.input = Repeated(n, state, job.multiplier, input);
-    if (!quantized_.KeepsPacked(shape)) quantized_.PackNow(n, state.quantized, state.bytes, shape);
-    const std::byte* const packed = quantized_.Packed(n, state.bytes, shape);
+    if (!bytes_->KeepsPacked(shape)) bytes_->PackNow(n, state.bytes, state.bytes_plan, shape);
+    const std::byte* const packed = bytes_->Packed(n, state.bytes_plan, shape);
     const int64_t channels = job.out_channels, width = job.out_width * channels, line = LineOf(job);
     ForRows(n, job, thread_count(n.host()) <= state.workers, [&](int64_t row, uint32_t worker) {
       const int64_t image = row / job.out_height;
       const int8_t** const lines = n.scratch<const int8_t*>(state.lines) + worker * job.filter_height;
       int8_t* const padded = n.scratch<int8_t>(state.padded) + worker * job.filter_height * line;
-      PointLines(job, row, quantized_.Pad(n, state.quantized, image), line, padded, lines);
-      quantized_.RunTaps(n,
-                         {state.quantized, shape, packed, lines, job.right.stride * channels,
+      PointLines(job, row, bytes_->Pad(n, state.bytes, image), line, padded, lines);
+      bytes_->RunTaps(n, {state.bytes, shape, packed, lines, job.right.stride * channels,
                           job.right.dilation * channels, job.out_width, image, row * width,
-                          quantized_.hybrid() ? n.scratch<int32_t>(state.sums) + worker * width : nullptr});
+                          bytes_->hybrid() ? n.scratch<int32_t>(state.sums) + worker * width : nullptr});
     });
   }
 
@@ -293,19 +293,17 @@ struct DepthwiseConv2D {
             [&](int64_t row, uint32_t) { VectorizedFor<T>([&]() FUSEBOX_INLINE { RunRow(job, row); }); });
   }
 
-  void RunWide(const Node& n, const State& state) const {
+  void RunWords(const Node& n, const State& state) const {
     Job<int16_t, int64_t> job{};
-    quantized_.Start(n);
     job.input = n.in(0).data<const int16_t>();
-    job.filter = quantized_.Weights(n, state.quantized);
+    job.filter = words_->Weights(n, state.words);
     Measure(n, job);
     const bool parallel = thread_count(n.host()) <= state.workers;
     ForRows(n, job, parallel, [&](int64_t row, uint32_t worker) {
       int64_t* sums = n.scratch<int64_t>(state.sums) + worker * job.out_channels;
       for (int64_t ox = 0; ox < job.out_width; ++ox) {
         Vectorized([&]() FUSEBOX_INLINE { SumPixel(job, row, ox, sums); });
-        quantized_.Finish(n, state.quantized, row / job.out_height, 0, job.out_channels, sums,
-                          (row * job.out_width + ox) * job.out_channels);
+        words_->Finish(n, 0, job.out_channels, sums, (row * job.out_width + ox) * job.out_channels);
       }
     });
   }
@@ -355,7 +353,9 @@ struct DepthwiseConv2D {
 
   WindowOptions window_;
   Activation activation_;
-  QuantizedProduct quantized_;
+  // One of them, or none for floats.
+  std::unique_ptr<QuantizedBytes> bytes_;
+  std::unique_ptr<QuantizedWords> words_;
 };
 
 constexpr const fbx_kernel* kTable[] = {&kernel_of<DepthwiseConv2D>};

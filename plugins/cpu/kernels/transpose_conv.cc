@@ -10,7 +10,8 @@
 #include "plugins/cpu/products/gemm.h"
 #include "plugins/cpu/products/integer_gemm.h"
 #include "plugins/cpu/products/panels.h"
-#include "plugins/cpu/products/quantized_product.h"
+#include "plugins/cpu/products/quantized_bytes.h"
+#include "plugins/cpu/products/quantized_words.h"
 #include "plugins/cpu/windows/window.h"
 
 namespace fusebox::cpu {
@@ -30,31 +31,36 @@ struct TransposeConv {
     int64_t chunk = 0, rows = 0, stride = 0;  // input pixels of a product; result rows of a task; of products
     uint32_t workers = 0;
     uint32_t products = 0, totals = 0, filter = 0, panels = 0;
-    BytePlan bytes;
-    QuantizedProduct::State quantized;
+    BytePlan bytes_plan;
+    QuantizedBytes::State bytes;
+    QuantizedWords::State words;
   };
 
   explicit TransposeConv(const Node& n) : window_(ReadWindowOptions(n)), activation_(FusedActivation(n)) {
     const Tensor filter = n.in(1);
-    if (QuantizedProduct::Takes(n, kOperands)) quantized_ = QuantizedProduct(n, kOperands, activation_, true);
-    if (!filter.is_const()) return;
-    if (QuantizedProduct::Takes(n, kOperands)) {
-      quantized_.KeepPacked(n, filter.dim(0) * filter.dim(1) * filter.dim(2), filter.dim(3));
-    } else if (filter.dtype() == FBX_F32) {
+    if (TakesQuantized(n, kOperands)) {
+      if (n.in(2).dtype() == FBX_I16) {
+        words_ = std::make_unique<QuantizedWords>(n, kOperands, activation_);
+        return;
+      }
+      bytes_ = std::make_unique<QuantizedBytes>(n, kOperands, activation_, true);
+      if (filter.is_const())
+        bytes_->KeepPacked(n, filter.dim(0) * filter.dim(1) * filter.dim(2), filter.dim(3));
+    } else if (filter.is_const() && filter.dtype() == FBX_F32) {
       const int64_t taps = filter.dim(1) * filter.dim(2);
       panels_ = std::make_unique<KeptPanels>(n, 1, PanelShape{taps * filter.dim(0), filter.dim(3), 1, taps});
     }
   }
 
   static void supports(const Node& n) {
-    if (QuantizedProduct::Takes(n, kOperands)) return QuantizedProduct::Supports(n, kOperands);
+    if (TakesQuantized(n, kOperands)) return SupportsQuantized(n, kOperands);
     for (uint32_t i = 1; i < 4; ++i) RequireDtype(n, i, kFloats);
     RequireActivation(n, 1);
   }
 
   static void infer(const Node& n, Infer& out) {
     Arity(n, 3, 4);
-    const bool quantized = QuantizedProduct::Takes(n, kOperands);
+    const bool quantized = TakesQuantized(n, kOperands);
     if (!quantized) SameDtype(n, 1, 2);
     RequireRank(n, 0, 1);
     RequireRank(n, 1, 4);
@@ -81,7 +87,6 @@ struct TransposeConv {
   State prepare(const Node& n, Plan& plan) const {
     constexpr int64_t kLeast = 12, kMost = 96;
     const Geometry g(n, window_);
-    const bool quantized = QuantizedProduct::Takes(n, kOperands);
     const int64_t width = n.in(2).dtype() == FBX_F64 || n.in(2).dtype() == FBX_I16 ? 8 : 4;
     const auto scratch = [&](int64_t elements, int64_t bytes) {
       return plan.scratch(static_cast<size_t>(Product(elements, bytes)));
@@ -90,20 +95,21 @@ struct TransposeConv {
     state.workers = std::max(1u, plan.threads());
     state.rows = (g.out_height + state.workers - 1) / state.workers;
     state.stride = g.columns();
-    if (quantized) {
-      state.quantized = quantized_.Prepare(n, plan, g.batch);
+    if (words_) state.words = words_->Prepare(n, plan);
+    if (bytes_) {
+      state.bytes = bytes_->Prepare(n, plan, g.batch);
       const int64_t padded = static_cast<int64_t>(SumsWidth());
       state.stride = (state.stride + padded - 1) / padded * padded;
     }
     state.chunk =
         std::clamp(math::kSumsBytes / Product(width, std::max<int64_t>(1, state.stride)), kLeast, kMost);
-    if (quantized && !quantized_.wide()) {
-      state.bytes = quantized_.PlanBytes(n, plan, g.shape(), false);
-      state.chunk = std::min(state.chunk, state.bytes.chunk);
+    if (bytes_) {
+      state.bytes_plan = bytes_->PlanBytes(n, plan, g.shape(), false);
+      state.chunk = std::min(state.chunk, state.bytes_plan.chunk);
     }
     const int64_t workers = state.workers;
     state.products = scratch(Product(workers, Product(state.chunk, state.stride)), width);
-    if (quantized) {
+    if (words_ || bytes_) {
       state.totals = scratch(Product(workers, Product(state.rows, g.out_row())), width);
     } else if (n.in(2).dtype() == FBX_F64) {
       state.filter = scratch(Product(g.columns(), g.in_channels), width);
@@ -118,8 +124,8 @@ struct TransposeConv {
 
   void invoke(const Node& n, const State& state) const {
     if (n.out(0).count() == 0) return;
-    if (QuantizedProduct::Takes(n, kOperands))
-      return quantized_.wide() ? RunWide(n, state) : RunBytes(n, state);
+    if (words_) return RunWords(n, state);
+    if (bytes_) return RunBytes(n, state);
     if (n.in(2).dtype() == FBX_F64) return RunDoubles(n, state);
     RunFloats(n, state);
   }
@@ -270,47 +276,62 @@ struct TransposeConv {
     });
   }
 
-  // Calls multiply(worker, pixel, count, sums) for the products, and stores the results of their totals.
-  template <class Sum, class F>
-  void RunSums(const Node& n, const State& state, const Geometry& g, const F& multiply) const {
+  // Calls multiply(worker, pixel, count, sums) for the products, and finish(rows, sums, element of the
+  // result) for their totals.
+  template <class Sum, class F, class Finish>
+  void RunSums(const Node& n, const State& state, const Geometry& g, const F& multiply,
+               const Finish& finish) const {
     ForRows(n, state, g, [&](const Rows& rows) {
       Sum* sums = n.scratch<Sum>(state.totals) + rows.worker * state.rows * g.out_row();
       AddRows(n, state, g, rows, sums, [&](int64_t pixel, int64_t count, Sum* products) {
         multiply(rows.worker, pixel, count, products);
       });
-      const int64_t at = (rows.image * g.out_height + rows.first) * g.out_row();
-      quantized_.FinishPixels(n, state.quantized, rows.image, rows.count * g.out_width, g.out_channels, sums,
-                              at);
+      finish(rows, sums, (rows.image * g.out_height + rows.first) * g.out_row());
     });
   }
 
   void RunBytes(const Node& n, const State& state) const {
     const Geometry g(n, window_);
     const ProductShape shape = g.shape();
-    const int8_t* const in = quantized_.Bytes(n, state.quantized, g.batch, n.in(2).data<const std::byte>());
-    if (!quantized_.KeepsPacked(shape)) quantized_.PackNow(n, state.quantized, state.bytes, shape);
-    const std::byte* const packed = quantized_.Packed(n, state.bytes, shape);
-    RunSums<int32_t>(n, state, g, [&](uint32_t worker, int64_t pixel, int64_t count, int32_t* products) {
-      quantized_.RunSums(
-          n, {state.quantized, state.bytes, shape, packed, 0, std::max<int64_t>(1, g.pixels()), 0}, worker,
-          pixel, count, {in + pixel * g.in_channels, g.in_channels}, products, state.stride);
-    });
+    const int8_t* const in = bytes_->Bytes(n, state.bytes, g.batch, n.in(2).data<const std::byte>());
+    if (!bytes_->KeepsPacked(shape)) bytes_->PackNow(n, state.bytes, state.bytes_plan, shape);
+    const std::byte* const packed = bytes_->Packed(n, state.bytes_plan, shape);
+    const QuantizedBytes::BytesTask task{
+        state.bytes, state.bytes_plan, shape, packed, 0, std::max<int64_t>(1, g.pixels()), 0};
+    RunSums<int32_t>(
+        n, state, g,
+        [&](uint32_t worker, int64_t pixel, int64_t count, int32_t* products) {
+          const ByteProductRows rows{in + pixel * g.in_channels, g.in_channels};
+          bytes_->RunSums(n, task, worker, pixel, count, rows, products, state.stride);
+        },
+        [&](const Rows& rows, int32_t* sums, int64_t at) {
+          const int64_t pixels = rows.count * g.out_width;
+          bytes_->FinishPixels(n, state.bytes, rows.image, pixels, g.out_channels, sums, at);
+        });
   }
 
-  void RunWide(const Node& n, const State& state) const {
+  void RunWords(const Node& n, const State& state) const {
     const Geometry g(n, window_);
-    quantized_.Start(n);
     const int16_t* const in = n.in(2).data<const int16_t>();
-    const int16_t* const filter = quantized_.Weights(n, state.quantized);
-    RunSums<int64_t>(n, state, g, [&](uint32_t, int64_t pixel, int64_t count, int64_t* products) {
-      Multiply(IntegerProduct<int64_t>{in + pixel * g.in_channels, g.in_channels, filter, g.in_channels,
-                                       products, state.stride, count, g.columns(), g.in_channels});
-    });
+    const int16_t* const filter = words_->Weights(n, state.words);
+    RunSums<int64_t>(
+        n, state, g,
+        [&](uint32_t, int64_t pixel, int64_t count, int64_t* products) {
+          Multiply(IntegerProduct<int64_t>{in + pixel * g.in_channels, g.in_channels, filter, g.in_channels,
+                                           products, state.stride, count, g.columns(), g.in_channels});
+        },
+        [&](const Rows& rows, const int64_t* sums, int64_t at) {
+          const int64_t end = at + rows.count * g.out_row();
+          for (; at < end; at += g.out_channels, sums += g.out_channels)
+            words_->Finish(n, 0, g.out_channels, sums, at);
+        });
   }
 
   WindowOptions window_;
   Activation activation_;
-  QuantizedProduct quantized_;
+  // One of them, or none for floats.
+  std::unique_ptr<QuantizedBytes> bytes_;
+  std::unique_ptr<QuantizedWords> words_;
   std::unique_ptr<KeptPanels> panels_;  // of f32, if the weights are constant
 };
 

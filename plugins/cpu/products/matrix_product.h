@@ -12,7 +12,8 @@
 
 #include "plugins/cpu/base/activation.h"
 #include "plugins/cpu/products/byte_parts.h"
-#include "plugins/cpu/products/quantized_product.h"
+#include "plugins/cpu/products/quantized_bytes.h"
+#include "plugins/cpu/products/quantized_words.h"
 #include "plugins/cpu/windows/patches.h"
 
 namespace fusebox::cpu {
@@ -35,9 +36,10 @@ struct FloatPlan {
 
 struct ProductState {
   FloatPlan floats;
-  BytePlan bytes;
-  ProductPlan words;
-  QuantizedProduct::State quantized;
+  BytePlan bytes_plan;
+  QuantizedBytes::State bytes;
+  ProductPlan words_plan;
+  QuantizedWords::State words;
 };
 
 // One product of a run. The rows are patches of `window` for each group, or lie one after the other.

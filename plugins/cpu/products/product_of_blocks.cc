@@ -42,7 +42,7 @@ class BlockProduct final : public MatrixProduct {
               float* y, size_t stride) const;
 
   int64_t block_;
-  QuantizedProduct input_;  // quantizes the rows
+  QuantizedBytes input_;  // quantizes the rows
   LatePackedWeights packed_;
 };
 
@@ -56,14 +56,14 @@ BlockProduct::BlockProduct(const Node& n, const ProductSpec& spec)
 ProductState BlockProduct::Prepare(const Node& n, Plan& plan, const ProductTask& task,
                                    int64_t samples) const {
   ProductState state;
-  state.bytes = PlanBytes(plan, task.shape, false, true);
-  state.quantized = input_.Prepare(n, plan, samples);
+  state.bytes_plan = PlanBytes(plan, task.shape, false, true);
+  state.bytes = input_.Prepare(n, plan, samples);
   return state;
 }
 
 const void* BlockProduct::Begin(const Node& n, const ProductState& state, const ProductTask&, int64_t samples,
                                 const void* input) const {
-  return input_.Bytes(n, state.quantized, samples, input);
+  return input_.Bytes(n, state.bytes, samples, input);
 }
 
 ByteLayout BlockProduct::Layout(const Node& n) const {
@@ -127,7 +127,7 @@ void BlockProduct::Pack(const Node& n, std::byte* to) const {
 void BlockProduct::Run(const Node& n, const ProductState& state, const ProductTask& task) const {
   if (task.shape.m == 0 || task.shape.n == 0) return;
   PackOnce(n);
-  ForByteTiles(n, state.bytes, task.shape, [&](const ByteTile& part) {
+  ForByteTiles(n, state.bytes_plan, task.shape, [&](const ByteTile& part) {
     RunPart(n, state, task.shape, part, static_cast<const int8_t*>(task.input));
   });
 }
@@ -138,7 +138,7 @@ void BlockProduct::RunPart(const Node& n, const ProductState& state, const Produ
   const ByteLayout layout = Layout(n);
   auto* const packed = const_cast<std::byte*>(packed_->data<std::byte>());  // is only read
   const auto depth = static_cast<size_t>(shape.k), stride = static_cast<size_t>(shape.n);
-  const int32_t* const zeros = n.scratch<int32_t>(state.quantized.zeros) + part.first;
+  const int32_t* const zeros = n.scratch<int32_t>(state.bytes.zeros) + part.first;
   for (int64_t r = 0; r < part.count; ++r) part.terms[0][r] = -(zeros[r] + code.signs.Offset(false));
   ByteTask product{.count = static_cast<size_t>(part.count),
                    .stride = depth,
@@ -174,7 +174,7 @@ void BlockProduct::AddBlock(const ByteTile& part, const Block& block, size_t fir
 
 void BlockProduct::Finish(const Node& n, const ProductState& state, const ByteTile& part, size_t first,
                           size_t columns, float* y, size_t stride) const {
-  const float* const scales = n.scratch<float>(state.quantized.scales) + part.first;
+  const float* const scales = n.scratch<float>(state.bytes.scales) + part.first;
   const float* const bias =
       n.has_in(operands_.bias) ? n.in(operands_.bias).data<const float>() + first : nullptr;
   for (size_t r = 0; r < static_cast<size_t>(part.count); ++r) {

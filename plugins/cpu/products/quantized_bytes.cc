@@ -1,193 +1,102 @@
 // SPDX-License-Identifier: Apache-2.0
-// QuantizedProduct on packed 8-bit weights: bytes and hybrid.
+#include "plugins/cpu/products/quantized_bytes.h"
+
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <type_traits>
 
+#include "plugins/cpu/base/shape.h"
 #include "plugins/cpu/base/simd.h"
-#include "plugins/cpu/products/quantized_product.h"
+#include "plugins/cpu/products/gemm.h"
+#include "plugins/math/simd/quantize.h"
 
 namespace fusebox::cpu {
-
-BytePlan PlanBytes(Plan& plan, const ProductShape& s, bool copied, bool sums) {
-  constexpr int64_t kLeast = 12, kMost = 240;  // multiples of all tiles
-  const auto slot = [&](int64_t bytes) { return plan.scratch(static_cast<size_t>(bytes)); };
-  BytePlan p;
-  p.workers = std::max(1u, plan.threads());
-  p.chunk = std::clamp(math::kRowsBytes / std::max<int64_t>(1, s.k) / kLeast * kLeast, kLeast, kMost);
-  p.chunk = std::min(p.chunk, std::max<int64_t>(1, s.m));
-  p.copied = copied;
-  const int64_t rows = Product(p.chunk, p.workers);
-  if (copied) p.rows_slot = slot(Product(rows, s.k));
-  p.terms_slot = slot(Product(rows, 2 * sizeof(int32_t)));
-  p.sums = sums;
-  if (sums) p.sums_slot = slot(Product(rows, static_cast<int64_t>(SumsWidth() * sizeof(int32_t))));
-  return p;
+QuantizedBytes::QuantizedBytes(const Node& n, ProductOperands o, Activation activation, bool asymmetric)
+    : operands_(o),
+      activation_(activation),
+      hybrid_(n.in(o.input).dtype() == FBX_F32),
+      asymmetric_(asymmetric),
+      unsigned_(n.in(o.input).dtype() == FBX_U8) {
+  if (n.in(o.weights).is_const()) weights_ = std::make_unique<Constant>();
+  if (const std::string why = WhyNoScales(n.in(o.weights)); !why.empty()) Fail(why, Operand(o.weights));
+  if (hybrid_) return;
+  factors_ = std::make_unique<Factors>();
+  input_zero_ = AffineOf(n.in(o.input)).zero;
 }
 
-// A convolution whose input got other channels has other groups.
-bool QuantizedProduct::KeepsPacked(const ProductShape& s) const {
-  return weights_ && weights_->channels == s.n && weights_->depth == s.k && weights_->lines == s.lines &&
-         s.n > 0;
-}
-
-ByteLayout QuantizedProduct::LayoutOf(const ProductShape& s, bool kept) const {
-  const bool int4 = kept && weights_->int4;
-  const ByteKernels& code = BestByteKernels();
-  const TapLines& lines = s.lines;
-  const int64_t columns = lines.taps > 0 ? s.k / lines.taps * lines.padded() * lines.pixels : s.k;
-  return {code.lanes, static_cast<size_t>(s.n), static_cast<size_t>(columns), int4,
-          int4 || operands_.taps ? 4 : code.unit};
-}
-
-// What a product of the input's bytes has to be reduced by, times the sum of a row of weights.
-int32_t QuantizedProduct::InputOffset() const {
-  return hybrid_ ? 0 : input_zero_ + BestByteKernels().signs.Offset(unsigned_);
-}
-
-// Of the weights: groups of a convolution, or the leading dims of a matrix.
-int64_t QuantizedProduct::Matrices(const Node& n, int64_t channels, int64_t depth) const {
-  const Shape dims(n.in(operands_.weights));
-  if (channels > 0 && depth > 0) return Count(dims) / Product(channels, depth);
-  return Count({dims.begin(), static_cast<size_t>(std::max(0, dims.rank() - 2))});
-}
-
-size_t QuantizedProduct::MatrixBytes(const ProductShape& s) const {
-  return PackedMatrix::Bytes(LayoutOf(s, KeepsPacked(s)));
-}
-
-BytePlan QuantizedProduct::PlanBytes(const Node& n, Plan& plan, const ProductShape& s, bool copied) const {
-  BytePlan p = cpu::PlanBytes(plan, s, copied, hybrid_ || (KeepsPacked(s) && weights_->int4));
-  if (!KeepsPacked(s)) {
-    const auto each = static_cast<int64_t>(MatrixBytes(s));
-    p.packed_slot = plan.scratch(static_cast<size_t>(Product(Matrices(n, s.n, s.k), each)));
-  }
-  return p;
-}
-
-void QuantizedProduct::PackNow(const Node& n, const State& state, const BytePlan& plan,
-                               const ProductShape& s) const {
-  Pack(std::span(Weights(n, state), static_cast<size_t>(n.in(operands_.weights).count())),
-       Matrices(n, s.n, s.k), s, n.scratch<std::byte>(plan.packed_slot));
-}
-
-const std::byte* QuantizedProduct::Packed(const Node& n, const BytePlan& plan, const ProductShape& s) const {
-  if (!KeepsPacked(s)) return n.scratch<std::byte>(plan.packed_slot);
-  PackOnce(n);
-  return weights_->packed->data<std::byte>();
-}
-
-const int8_t* QuantizedProduct::Bytes(const Node& n, const State& state, int64_t samples,
-                                      const void* input) const {
-  Start(n);
-  if (!hybrid_) return static_cast<const int8_t*>(input);
-  auto* const to = n.scratch<int8_t>(state.input);
-  const int64_t count = n.in(operands_.input).count();
-  if (count > 0) QuantizeSamples(n, state, samples, count / samples, static_cast<const float*>(input), to);
-  return to;
-}
-
-int8_t QuantizedProduct::Pad(const Node& n, const State& state, int64_t sample) const {
-  return static_cast<int8_t>(hybrid_ ? n.scratch<int32_t>(state.zeros)[sample] : input_zero_);
-}
-
-ByteResults QuantizedProduct::Results(const Node& n) const {
-  return {&factors_->bytes, n.has_in(operands_.bias) ? n.in(operands_.bias).data<const int32_t>() : nullptr};
-}
-
-ByteTask QuantizedProduct::TaskOf(const Node& n, const BytesTask& task, const ByteTile& part,
-                                  ByteProductRows rows, const PackedMatrix& m) const {
-  const ByteKernels& code = BestByteKernels();
-  const auto count = static_cast<size_t>(part.count);
-  ByteTask product{.rows = rows.at,
-                   .count = count,
-                   .stride = static_cast<size_t>(rows.stride),
-                   .flipped = code.signs.Flips(unsigned_),
-                   .layout = m.layout,
-                   .weights = m.values};
-  const int32_t* const zeros = hybrid_ ? n.scratch<int32_t>(task.state.zeros) : nullptr;
-  const auto zero_of = [&](size_t r) {
-    return zeros ? zeros[task.SampleOf(part.first + static_cast<int64_t>(r))] : input_zero_;
+QuantizedBytes::State QuantizedBytes::Prepare(const Node& n, Plan& plan, int64_t samples) const {
+  const auto slot = [&](int64_t count, int64_t bytes) {
+    return plan.scratch(static_cast<size_t>(Product(count, bytes)));
   };
+  State state;
   if (hybrid_) {
-    for (size_t r = 0; r < count; ++r) part.terms[0][r] = -(zero_of(r) + code.signs.Offset(false));
-    product.terms[0] = {m.sums, part.terms[0]};
-  } else {
-    product.start = m.start;
+    state.input = slot(Count(n.in(operands_.input).dims()), 1);
+    state.scales = slot(samples, sizeof(float));
+    state.zeros = slot(samples, sizeof(int32_t));
   }
-  if (*m.any_zeros != 0) {
-    code.sum_rows(rows.at, count, product.stride, m.layout.k, unsigned_, 0, part.terms[1]);
-    for (size_t r = 0; r < count; ++r) part.terms[1][r] -= static_cast<int32_t>(task.shape.k) * zero_of(r);
-    product.terms[1] = {m.zeros, part.terms[1]};
+  if (weights_) return state;
+  const int64_t values = Count(n.in(operands_.weights).dims());
+  state.weights = slot(values, sizeof(int16_t));
+  if (Rearranges(operands_)) state.stored = slot(values, sizeof(int16_t));
+  return state;
+}
+
+void QuantizedBytes::QuantizeSamples(const Node& n, const State& state, int64_t samples, int64_t each,
+                                     const float* from, int8_t* to) const {
+  float* scales = n.scratch<float>(state.scales);
+  int32_t* zeros = n.scratch<int32_t>(state.zeros);
+  ParallelFor(n.host(), static_cast<size_t>(samples), Grain(each), [&](size_t begin, size_t end, uint32_t) {
+    for (int64_t s = static_cast<int64_t>(begin); s < static_cast<int64_t>(end); ++s) {
+      const math::RowScale row =
+          math::QuantizeRow(from + s * each, static_cast<size_t>(each), asymmetric_, to + s * each);
+      scales[s] = row.scale;
+      zeros[s] = row.zero;
+    }
+  });
+}
+
+void QuantizedBytes::Start(const Node& n) const {
+  if (hybrid_) return;
+  factors_->make([&] {
+    const QuantizedRange range(activation_, n.out(0));
+    factors_->scales = ByteScales(ResultFactors(n, operands_), {AffineOf(n.out(0)).zero, range.lowest,
+                                                                range.highest, operands_.round_half_up});
+  });
+}
+
+void QuantizedBytes::Finish(const Node& n, const State& state, int64_t sample, int64_t first, int64_t count,
+                            const int32_t* sums, int64_t at) const {
+  const Tensor out = n.out(0);
+  if (!hybrid_)
+    return BestByteKernels().store(Results(n), static_cast<size_t>(first), static_cast<size_t>(count), sums,
+                                   out.data<uint8_t>() + at);
+  const fbx_quant& w = *n.in(operands_.weights).quant();
+  const bool per_channel = w.count > 1, biased = n.has_in(operands_.bias);
+  const float scale = n.scratch<float>(state.scales)[sample];
+  const float* bias = biased ? n.in(operands_.bias).data<const float>() + first : nullptr;
+  float* y = out.data<float>() + at;
+  for (int64_t c = 0; c < count; ++c) {
+    const float of_weight = w.scales[per_channel ? first + c : 0];
+    y[c] = static_cast<float>(sums[c]) * (scale * of_weight) + (bias ? bias[c] : 0.0f);
   }
-  return product;
+  Activate(activation_, y, static_cast<size_t>(count));
 }
 
-void QuantizedProduct::RunPart(const Node& n, const BytesTask& task, const ByteTile& part,
-                               ByteProductRows rows) const {
-  const ProductShape& s = task.shape;
-  const ByteLayout layout = LayoutOf(s, KeepsPacked(s));
-  const PackedMatrix m(layout, const_cast<std::byte*>(task.packed) +
-                                   static_cast<size_t>(part.group) * PackedMatrix::Bytes(layout));
-  const ByteTask product = TaskOf(n, task, part, rows, m);
-  if (hybrid_ || layout.int4) return FinishPart(n, task, part, product);
-  const int64_t width = s.n * s.groups, channel = part.group * s.n;
-  const ByteResults results = Results(n);
-  BestByteKernels().multiply_and_store(
-      {product, &results, static_cast<size_t>(channel),
-       n.out(0).data<uint8_t>() + task.at + part.first * width + channel, static_cast<size_t>(width)},
-      part.begin, part.end);
-}
-
-void QuantizedProduct::RunSums(const Node& n, const BytesTask& task, uint32_t worker, int64_t first,
-                               int64_t count, ByteProductRows rows, int32_t* sums, int64_t stride) const {
-  const ByteLayout layout = LayoutOf(task.shape, KeepsPacked(task.shape));
-  const PackedMatrix m(layout, const_cast<std::byte*>(task.packed));
-  int32_t* const terms = n.scratch<int32_t>(task.plan.terms_slot) + 2 * worker * task.plan.chunk;
-  const ByteTile part{0,      first, count, 0, PanelGroups(layout), nullptr, {terms, terms + task.plan.chunk},
-                      nullptr};
-  BestByteKernels().multiply(TaskOf(n, task, part, rows, m), sums, static_cast<size_t>(stride), part.begin,
-                             part.end);
-}
-
-void QuantizedProduct::RunTaps(const Node& n, const TapsTask& task) const {
-  const ByteKernels& code = BestByteKernels();
-  const ProductShape& s = task.shape;
-  const ByteLayout layout = LayoutOf(s, false);
-  const PackedMatrix m(layout, const_cast<std::byte*>(task.packed));
-  const int32_t zero = hybrid_ ? n.scratch<int32_t>(task.state.zeros)[task.sample] : input_zero_;
-  const ByteResults results = hybrid_ ? ByteResults{} : Results(n);
-  code.depthwise({.lines = reinterpret_cast<const uint8_t* const*>(task.lines),
-                  .line_count = static_cast<size_t>(s.k / s.lines.taps),
-                  .taps = static_cast<size_t>(s.lines.taps),
-                  .together = static_cast<size_t>(s.lines.pixels),
-                  .step = static_cast<size_t>(s.lines.step),
-                  .pixel_step = static_cast<size_t>(task.pixel_step),
-                  .tap_step = static_cast<size_t>(task.tap_step),
-                  .pixels = static_cast<size_t>(task.pixels),
-                  .flipped = code.signs.Flips(unsigned_),
-                  .layout = layout,
-                  .weights = m.values,
-                  .sums = m.sums,
-                  .zeros = *m.any_zeros != 0 ? m.zeros : nullptr,
-                  .offset = zero + code.signs.Offset(unsigned_),
-                  .results = hybrid_ ? nullptr : &results,
-                  .out = hybrid_ ? static_cast<void*>(task.sums) : n.out(0).data<uint8_t>() + task.at});
-  for (int64_t p = 0; hybrid_ && p < task.pixels; ++p)
-    Finish(n, task.state, task.sample, 0, s.n, task.sums + p * s.n, task.at + p * s.n);
-}
-
-void QuantizedProduct::FinishPart(const Node& n, const BytesTask& task, const ByteTile& part,
-                                  const ByteTask& product) const {
-  const ByteKernels& code = BestByteKernels();
-  const ProductShape& s = task.shape;
-  const auto width = static_cast<int64_t>(SumsWidth());
-  for (size_t group = part.begin; group < part.end; ++group) {
-    code.multiply(product, part.sums, SumsWidth(), group, group + 1);
-    const int64_t first = static_cast<int64_t>(group) * width, channel = part.group * s.n + first;
-    for (int64_t r = 0; r < part.count; ++r)
-      Finish(n, task.state, task.SampleOf(part.first + r), channel, std::min(width, s.n - first),
-             part.sums + r * width, task.at + (part.first + r) * s.n * s.groups + channel);
+void QuantizedBytes::FinishPixels(const Node& n, const State& state, int64_t sample, int64_t pixels,
+                                  int64_t channels, int32_t* sums, int64_t at) const {
+  if (channels == 1 && !hybrid_) {  // pixels stand for channels
+    const uint32_t bias =
+        n.has_in(operands_.bias) ? static_cast<uint32_t>(*n.in(operands_.bias).data<const int32_t>()) : 0;
+    for (int64_t i = 0; i < pixels; ++i)
+      sums[i] = static_cast<int32_t>(static_cast<uint32_t>(sums[i]) + bias);
+    ByteResults results = Results(n);
+    results.bias = nullptr;
+    return BestByteKernels().store(results, 0, static_cast<size_t>(pixels), sums,
+                                   n.out(0).data<uint8_t>() + at);
   }
+  for (int64_t i = 0; i < pixels; ++i, sums += channels, at += channels)
+    Finish(n, state, sample, 0, channels, sums, at);
 }
 
 }  // namespace fusebox::cpu

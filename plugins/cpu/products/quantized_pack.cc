@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packs the weights of QuantizedProduct as bytes.
+// Packs the weights of QuantizedBytes as bytes.
 #include <algorithm>
 #include <type_traits>
 #include <vector>
 
 #include "plugins/cpu/base/simd.h"
-#include "plugins/cpu/products/quantized_product.h"
+#include "plugins/cpu/products/quantized_bytes.h"
 
 namespace fusebox::cpu {
 
@@ -50,8 +50,8 @@ void SpreadLines(std::span<const T> window, const TapLines& lines, std::span<T> 
 
 // `rows`: 8-bit values without zero points, or values minus their zero points.
 template <class T>
-void QuantizedProduct::Pack(std::span<const T> rows, int64_t matrices, const ProductShape& shape,
-                            std::byte* to) const {
+void QuantizedBytes::Pack(std::span<const T> rows, int64_t matrices, const ProductShape& shape,
+                          std::byte* to) const {
   const int32_t offset = InputOffset();
   const ByteLayout layout = LayoutOf(shape, false);
   const auto depth = static_cast<size_t>(shape.k);
@@ -79,7 +79,7 @@ void QuantizedProduct::Pack(std::span<const T> rows, int64_t matrices, const Pro
 }
 
 // 4-bit weights are packed plus 8, which is taken back by a multiple of the sum of the input.
-void QuantizedProduct::PackInt4(const Node& n, std::byte* to) const {
+void QuantizedBytes::PackInt4(const Node& n, std::byte* to) const {
   const ByteLayout layout = LayoutOf(KeptShape(), true);
   const auto* row = n.in(operands_.weights).data<const uint8_t>();
   const int32_t offset = InputOffset();
@@ -96,7 +96,7 @@ void QuantizedProduct::PackInt4(const Node& n, std::byte* to) const {
   }
 }
 
-void QuantizedProduct::PackOnce(const Node& n) const {
+void QuantizedBytes::PackOnce(const Node& n) const {
   weights_->packed.make_once([&] {
     const ByteLayout layout = LayoutOf(KeptShape(), true);
     const TapLines& lines = weights_->lines;
@@ -119,7 +119,7 @@ void QuantizedProduct::PackOnce(const Node& n) const {
   });
 }
 
-void QuantizedProduct::PackConstant(const Node& n, std::byte* to) const {
+void QuantizedBytes::PackConstant(const Node& n, std::byte* to) const {
   const int64_t channels = weights_->channels, depth = weights_->depth;
   const Tensor w = n.in(operands_.weights);
   const auto count = static_cast<size_t>(w.count());
@@ -130,26 +130,26 @@ void QuantizedProduct::PackConstant(const Node& n, std::byte* to) const {
   if (weights_->int4) {
     PackInt4(n, to);
   } else if (as_stored) {
-    std::vector<int8_t> rows(Rearranges() ? count : 0);
-    if (Rearranges()) Transpose(n, w.data<const int8_t>(), rows.data());
-    Pack(std::span(Rearranges() ? rows.data() : w.data<const int8_t>(), count), matrices, KeptShape(), to);
+    std::vector<int8_t> rows(Rearranges(operands_) ? count : 0);
+    if (!rows.empty()) Rearrange(n, operands_, w.data<const int8_t>(), rows.data());
+    Pack(std::span(rows.empty() ? w.data<const int8_t>() : rows.data(), count), matrices, KeptShape(), to);
   } else {
     std::vector<int16_t> rows(count);
-    UnpackConstant(n, rows.data());
+    std::vector<int16_t> stored(Rearranges(operands_) ? count : 0);
+    UnpackWeights(n, operands_, rows.data(), stored.data());
     Pack(std::span<const int16_t>(rows), matrices, KeptShape(), to);
   }
 }
 
-void QuantizedProduct::KeepPacked(const Node& n, int64_t channels, int64_t depth, TapLines lines) {
-  if (wide_ || !weights_ || channels <= 0 || depth <= 0) return;
+void QuantizedBytes::KeepPacked(const Node& n, int64_t channels, int64_t depth, TapLines lines) {
+  if (!weights_ || channels <= 0 || depth <= 0) return;
   weights_->channels = channels;
   weights_->depth = depth;
   weights_->lines = lines;
-  weights_->int4 = int4_ && !Rearranges() && depth % 2 == 0;
+  weights_->int4 = n.in(operands_.weights).dtype() == FBX_I4 && !Rearranges(operands_) && depth % 2 == 0;
   if (keeps_weights(n.host())) PackOnce(n);
 }
 
-template void QuantizedProduct::Pack(std::span<const int16_t>, int64_t, const ProductShape&,
-                                     std::byte*) const;
+template void QuantizedBytes::Pack(std::span<const int16_t>, int64_t, const ProductShape&, std::byte*) const;
 
 }  // namespace fusebox::cpu

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// QuantizedProduct of one row with weights as they are stored: for the first invoke, which would pack them
+// QuantizedBytes of one row with weights as they are stored: for the first invoke, which would pack them
 // only to read them once.
 #include <algorithm>
 #include <vector>
 
 #include "plugins/cpu/base/simd.h"
-#include "plugins/cpu/products/quantized_product.h"
+#include "plugins/cpu/products/quantized_bytes.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -26,8 +26,8 @@ void Widen(const Tensor& bytes, int64_t first, int64_t count, int32_t zero, int1
 
 }  // namespace
 
-bool QuantizedProduct::RunFirstRow(const Node& n, const State& state, const int8_t* input,
-                                   const ProductShape& s, int64_t at) const {
+bool QuantizedBytes::RunFirstRow(const Node& n, const State& state, const int8_t* input,
+                                 const ProductShape& s, int64_t at) const {
   const Tensor w = n.in(operands_.weights);
   if (s.m * s.groups != 1 || !KeepsPacked(s) || operands_.transposed || !Contains(kBytes, w.dtype()) ||
       weights_->packed.made() || weights_->used.exchange(true))

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared part of quantized convolutions, FULLY_CONNECTED and BATCH_MATMUL: operands minus zero points as
-// integers, and results computed from integer sums. Three forms:
-//   bytes    i8 or u8 input, i8, u8 or i4 weights, i32 bias, result of the input's dtype
-//   wide     i16 input, i8, u8, i4 or (some ops) i16 weights, i64 or i32 bias, i16 result; 64-bit sums
-//   hybrid   f32 input, quantized per invoke, i8, u8 or i4 weights, f32 bias and result
+// Products of i8 and u8 rows, and of f32 rows that each invoke quantizes to bytes (hybrid), with packed
+// weights. Sums of 32 bits become results of the input's dtype.
 #pragma once
 
 #include <atomic>
@@ -17,43 +14,21 @@
 #include "plugins/cpu/base/activation.h"
 #include "plugins/cpu/products/byte_parts.h"
 #include "plugins/cpu/products/integer_gemm.h"
-#include "plugins/cpu/quantized/quant.h"
+#include "plugins/cpu/products/quantized_weights.h"
 
 namespace fusebox::cpu {
 
-// Operand indices, and the dim of the weights with one scale per output channel.
-struct ProductOperands {
-  uint32_t input = 0, weights = 1, bias = 2;
-  int channel_axis = 0;
-  bool transposed = false;     // weights are [..., depth, channels] instead of [..., channels, depth]
-  bool taps = false;           // transposed, with any number of dims before the channels
-  bool by_tap = false;         // [channels, taps..., depth] become [taps..., channels, depth]
-  bool wide_weights = false;   // accepts i16 weights
-  bool exact_scales = false;   // multiply scales as doubles, like TFLite's i8 and i16 convolutions
-  bool two_roundings = false;  // i16 sums without a bias are scaled like byte sums
-  bool round_half_up = false;  // byte sums round half up, like TFLite's products but depthwise
-  bool blocks = false;         // accepts scales per block of a row
-};
-
-class QuantizedProduct {
+class QuantizedBytes {
  public:
   struct State {
-    uint32_t input = 0, scales = 0, zeros = 0, weights = 0, transposed = 0;
+    uint32_t input = 0, scales = 0, zeros = 0, weights = 0, stored = 0;
   };
 
-  // Whether a node is quantized, supported or not.
-  static bool Takes(const Node& n, ProductOperands o) { return IsQuantized(n, o.weights); }
-  // Throws Reject.
-  static void Supports(const Node& n, ProductOperands o);
-  // For infer: throws if the bias or the weights do not match the input.
-  static void Check(const Node& n, ProductOperands o, int64_t channels);
-
-  QuantizedProduct() = default;
+  QuantizedBytes() = default;
   // `asymmetric`: the input of the hybrid form has a zero point.
-  QuantizedProduct(const Node& n, ProductOperands o, Activation activation, bool asymmetric);
+  QuantizedBytes(const Node& n, ProductOperands o, Activation activation, bool asymmetric);
 
   bool hybrid() const { return hybrid_; }
-  bool wide() const { return wide_; }
   // In init. Constant weights are kept packed as matrices [channels, depth] ([depth, channels] if
   // transposed): for a store at once, otherwise from the first invoke on.
   void KeepPacked(const Node& n, int64_t channels, int64_t depth, TapLines lines = {});
@@ -111,23 +86,16 @@ class QuantizedProduct {
   BytePlan PlanBytes(const Node& n, Plan& plan, const ProductShape& shape, bool copied) const;
   // `samples`: parts of a hybrid input with separate scales.
   State Prepare(const Node& n, Plan& plan, int64_t samples) const;
-  // The first call unpacks constant weights. Any thread.
-  const int16_t* Weights(const Node& n, const State& state) const;
   // Writes `count` channels of the result from element `at` on, from their sums.
-  template <class Sum>
   void Finish(const Node& n, const State& state, int64_t sample, int64_t first_channel, int64_t count,
-              const Sum* sums, int64_t at) const;
+              const int32_t* sums, int64_t at) const;
 
   // The same for all channels of some pixels. Changes the sums.
-  template <class Sum>
   void FinishPixels(const Node& n, const State& state, int64_t sample, int64_t pixels, int64_t channels,
-                    Sum* sums, int64_t at) const;
+                    int32_t* sums, int64_t at) const;
 
  private:
-  // Values are unpacked by the first invoke that needs them.
   struct Constant {
-    common::Once unpack;
-    std::unique_ptr<int16_t[]> values;
     LatePackedWeights packed;
     int64_t channels = 0, depth = 0;  // of the packed matrices
     TapLines lines;
@@ -137,11 +105,9 @@ class QuantizedProduct {
   // Of sums, per channel or one. The first invoke makes them.
   struct Factors {
     common::Once make;
-    ByteScales bytes;
-    std::vector<FixedPoint> wide;
+    ByteScales scales;
   };
 
-  void MakeFactors(const Node& n) const;
   void QuantizeSamples(const Node& n, const State& state, int64_t samples, int64_t each, const float* from,
                        int8_t* to) const;
   int64_t Matrices(const Node& n, int64_t channels, int64_t depth) const;
@@ -158,19 +124,12 @@ class QuantizedProduct {
   ByteTask TaskOf(const Node& n, const BytesTask& task, const ByteTile& part, ByteProductRows rows,
                   const PackedMatrix& m) const;
   void FinishPart(const Node& n, const BytesTask& task, const ByteTile& part, const ByteTask& product) const;
-  bool Rearranges() const { return operands_.transposed || operands_.by_tap; }
-  void UnpackConstant(const Node& n, int16_t* to) const;
-  void Unpack(const Node& n, int16_t* to) const;
-  template <class T>
-  void Transpose(const Node& n, const T* from, T* to) const;
-  template <class Out, class Sum>
-  void Store(const Node& n, int64_t first, int64_t count, const Sum* sums, Out* y) const;
-
   ProductOperands operands_;
   Activation activation_ = Activation::kNone;
-  bool hybrid_ = false, asymmetric_ = false, unsigned_ = false, wide_ = false, int4_ = false;
-  float input_scale_ = 1, output_scale_ = 1;
-  int32_t input_zero_ = 0, output_zero_ = 0, lowest_ = 0, highest_ = 0;
+  bool hybrid_ = false;
+  bool asymmetric_ = false;
+  bool unsigned_ = false;
+  int32_t input_zero_ = 0;
   std::unique_ptr<Constant> weights_;  // null: computed
   std::unique_ptr<Factors> factors_;   // null: hybrid
 };
