@@ -38,6 +38,6 @@ fbx_status Load(const fbx_host* host, const fbx_plugin** out) noexcept {
 }  // namespace
 }  // namespace fusebox::cpu
 
-// Not fusebox_entry_v1: it is part of the host.
+// The name differs from fusebox_entry_v1, since it is part of the host.
 extern "C" constinit const fbx_entry fusebox_cpu_entry_v1 =
     fusebox::sdk::detail::make_entry(&fusebox::cpu::Load);

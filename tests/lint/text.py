@@ -17,8 +17,6 @@ import statements
 PRODUCT = ('sdk/', 'host/', 'converter/', 'plugins/', 'cli/', 'models/', 'samples/')
 SOURCES = {'.h', '.hpp', '.c', '.cc', '.def', '.js', '.map'}
 CODE = ('.h', '.hpp', '.c', '.cc', '.c.in', '.cc.in')
-# Their kernels move to one matrix product, which rewrites them with their comments.
-EXCEPT = ('plugins/cpu/',)
 GENERATED = {'docs/abi-reference.md', 'docs/manifest-reference.md'}
 MAX_COLUMNS = 120
 
@@ -77,7 +75,7 @@ def check_document(name, text):
 
 def check(name, text):
     path = pathlib.PurePath(name)
-    if name.startswith(PRODUCT) and not name.startswith(EXCEPT):
+    if name.startswith(PRODUCT):
         if path.suffix in SOURCES:
             yield from check_source(name, text)
         if name.endswith(CODE):

@@ -37,7 +37,10 @@ struct ActivationRange {
     lowest = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
     highest = Limits::has_infinity ? Limits::infinity() : Limits::max();
     if (a == Activation::kRelu || a == Activation::kRelu6) lowest = T(0);
-    if (a == Activation::kReluN1To1) lowest = T(-1), highest = T(1);
+    if (a == Activation::kReluN1To1) {
+      lowest = T(-1);
+      highest = T(1);
+    }
     if (a == Activation::kRelu6) highest = T(6);
   }
 };

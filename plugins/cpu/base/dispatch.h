@@ -102,7 +102,8 @@ inline bool SameScale(float a, float b) {
 
 // True if quantized values have the same meaning under both quantizations.
 inline bool SameQuant(const fbx_quant* a, const fbx_quant* b) {
-  const bool none_a = !a || a->kind == FBX_QUANT_NONE, none_b = !b || b->kind == FBX_QUANT_NONE;
+  const bool none_a = !a || a->kind == FBX_QUANT_NONE;
+  const bool none_b = !b || b->kind == FBX_QUANT_NONE;
   if (none_a || none_b) return none_a && none_b;
   if (a->kind != b->kind || a->count != b->count) return false;
   for (uint32_t i = 0; i < a->count; ++i)

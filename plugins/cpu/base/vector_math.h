@@ -39,7 +39,8 @@ FUSEBOX_INLINE inline float FastExp(float x) {
 FUSEBOX_INLINE inline double FastExp(double x) { return std::exp(x); }
 
 FUSEBOX_INLINE inline float FastExpm1(float x) {
-  const float near = SmallExpm1(x), far = FastExp(x) - 1.0f;
+  const float near = SmallExpm1(x);
+  const float far = FastExp(x) - 1.0f;
   return x > -0.35f && x < 0.35f ? near : far;
 }
 FUSEBOX_INLINE inline double FastExpm1(double x) { return std::expm1(x); }
@@ -51,7 +52,8 @@ FUSEBOX_INLINE inline float FastTanh(float x) {
   p = p * z - 17.0f / 315;
   p = p * z + 2.0f / 15;
   p = p * z - 1.0f / 3;
-  const float near = x + x * z * p, far = 1.0f - 2.0f / (FastExp(2.0f * x) + 1.0f);
+  const float near = x + x * z * p;
+  const float far = 1.0f - 2.0f / (FastExp(2.0f * x) + 1.0f);
   return z < 0.16f ? near : far;
 }
 FUSEBOX_INLINE inline double FastTanh(double x) { return std::tanh(x); }

@@ -8,7 +8,8 @@ namespace {
 
 // Runs below kShort elements cost more than their elements: operands that are broadcast are copied, so that
 // several runs are one of up to kJoined elements.
-constexpr int64_t kShort = 16, kJoined = 512;
+constexpr int64_t kShort = 16;
+constexpr int64_t kJoined = 512;
 
 // One task's part of a loop over broadcast operands.
 class Part {
@@ -39,7 +40,7 @@ class Part {
     runs.rows = 1;
   }
 
-  // The operand's runs one after the other. Those of a row that repeats are kept for the next call.
+  // The operand's runs one after the other. Runs of a row that repeats are kept for the next call.
   const void* Copied(size_t k, const BroadcastRuns& runs) {
     const bool repeats = runs.row[k] == 0;
     if (repeats && from_[k] == runs.in[k] && rows_[k] >= runs.rows) return copies_[k];
@@ -48,7 +49,9 @@ class Part {
     DispatchWidth(in_[k].width, [&]<class T>() {
       const T* from = static_cast<const T*>(runs.in[k]);
       T* to = reinterpret_cast<T*>(copies_[k]);
-      const int64_t row = runs.row[k], step = runs.step[k], count = runs.count;
+      const int64_t row = runs.row[k];
+      const int64_t step = runs.step[k];
+      const int64_t count = runs.count;
       for (int64_t r = 0; r < runs.rows; ++r, from += row)
         for (int64_t i = 0; i < count; ++i) *to++ = from[i * step];
     });
@@ -103,7 +106,10 @@ void WalkBroadcast(const fbx_host* host, const BroadcastPlan& plan, std::array<B
                            result(at * plan.inner));
                   at += count;
                   first += count;
-                  if (first == rows) first = 0, walk.Next();
+                  if (first == rows) {
+                    first = 0;
+                    walk.Next();
+                  }
                 }
               });
 }

@@ -11,10 +11,11 @@ namespace fusebox::cpu {
 
 // Two broadcast operands as outer steps and an inner run, in which each operand advances by one or stays.
 struct BroadcastPlan {
-  Shape outer;                         // dims of the outer index space
-  std::array<Shape, 2> strides;        // of each operand, in elements
-  int64_t outer_count = 1, inner = 1;  // number of outer steps; elements per step
-  std::array<int64_t, 2> step{};       // step of each operand in the inner run: 0 or 1
+  Shape outer;                   // dims of the outer index space
+  std::array<Shape, 2> strides;  // of each operand, in elements
+  int64_t outer_count = 1;
+  int64_t inner = 1;              // number of outer steps; elements per step
+  std::array<int64_t, 2> step{};  // step of each operand in the inner run: 0 or 1
 };
 
 // Both shapes must be known. Adjacent dims with the same behavior of both operands are merged first.
@@ -94,7 +95,8 @@ void RunBroadcast(const fbx_host* host, const BroadcastPlan& plan, const T* x, c
       host, plan, {{{x, sizeof(T)}, {y, sizeof(T)}}}, z, sizeof(R),
       [](const void* f, const BroadcastRuns& runs) {
         VectorizedFor<T>([&]() FUSEBOX_INLINE {
-          const T *x = static_cast<const T*>(runs.in[0]), *y = static_cast<const T*>(runs.in[1]);
+          const T* x = static_cast<const T*>(runs.in[0]);
+          const T* y = static_cast<const T*>(runs.in[1]);
           R* z = static_cast<R*>(runs.z);
           const int64_t count = runs.count;
           for (int64_t r = runs.rows; r > 0; --r, x += runs.row[0], y += runs.row[1], z += count)
@@ -111,7 +113,8 @@ void RunBroadcastPlainly(const fbx_host* host, const BroadcastPlan& plan, const 
   WalkBroadcast(
       host, plan, {{{x, sizeof(T)}, {y, sizeof(T)}}}, z, sizeof(R),
       [](const void* f, const BroadcastRuns& runs) {
-        const T *x = static_cast<const T*>(runs.in[0]), *y = static_cast<const T*>(runs.in[1]);
+        const T* x = static_cast<const T*>(runs.in[0]);
+        const T* y = static_cast<const T*>(runs.in[1]);
         R* z = static_cast<R*>(runs.z);
         for (int64_t r = 0; r < runs.rows; ++r, x += runs.row[0], y += runs.row[1])
           for (int64_t i = 0; i < runs.count; ++i)

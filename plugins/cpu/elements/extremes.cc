@@ -12,7 +12,8 @@ void RunIntegerExtremes(const Node& n, const BroadcastPlan& plan, bool larger) {
   Dispatch(kIntegers, n.in(0).dtype(), [&]<class T>() {
     RunBroadcast(n.host(), plan, n.in(0).data<const T>(), n.in(1).data<const T>(), n.out(0).data<T>(),
                  [flip = static_cast<T>(larger ? 0 : -1)](T a, T b) FUSEBOX_INLINE {
-                   const T x = static_cast<T>(a ^ flip), y = static_cast<T>(b ^ flip);
+                   const T x = static_cast<T>(a ^ flip);
+                   const T y = static_cast<T>(b ^ flip);
                    return static_cast<T>((x > y ? x : y) ^ flip);
                  });
   });

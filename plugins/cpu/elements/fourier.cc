@@ -43,7 +43,8 @@ void Transform(std::complex<T>* x, int64_t n, const std::complex<T>* roots, int6
     const int64_t step = m / (2 * half);
     for (int64_t first = 0; first < n; first += 2 * half) {
       for (int64_t k = 0; k < half; ++k) {
-        std::complex<T>&a = x[first + k], &b = x[first + half + k];
+        std::complex<T>& a = x[first + k];
+        std::complex<T>& b = x[first + half + k];
         const std::complex<T> turned = Times(b, roots[k * step]);
         b = a - turned;
         a += turned;
@@ -66,8 +67,10 @@ void TransformReal(std::complex<T>* x, int64_t n, const std::complex<T>* roots) 
   x[0] = {first.real() + first.imag(), 0};
   x[half] = {first.real() - first.imag(), 0};
   for (int64_t k = 1; 2 * k <= half; ++k) {
-    const std::complex<T> z = x[k], mirrored = std::conj(x[half - k]);
-    const std::complex<T> even = (z + mirrored) * T(0.5), difference = (z - mirrored) * T(0.5);
+    const std::complex<T> z = x[k];
+    const std::complex<T> mirrored = std::conj(x[half - k]);
+    const std::complex<T> even = (z + mirrored) * T(0.5);
+    const std::complex<T> difference = (z - mirrored) * T(0.5);
     const std::complex<T> odd = Times(std::complex<T>(difference.imag(), -difference.real()), roots[k]);
     x[half - k] = std::conj(even - odd);
     x[k] = even + odd;

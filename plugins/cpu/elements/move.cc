@@ -46,7 +46,9 @@ template <class F>
 void ForOuter(const fbx_host* host, const Box& outer, int64_t inner, const F& f) {
   const int last = outer.dims.rank() - 1;
   if (last < 0) return f(0, 0);
-  const int64_t rows = outer.dims[last], from_step = outer.src[last], to_step = outer.dst[last];
+  const int64_t rows = outer.dims[last];
+  const int64_t from_step = outer.src[last];
+  const int64_t to_step = outer.dst[last];
   const Box rest = Without(outer, last);
   ParallelFor(host, static_cast<size_t>(Count(outer.dims)), Grain(inner),
               [&](size_t begin, size_t end, uint32_t) {
@@ -55,7 +57,8 @@ void ForOuter(const fbx_host* host, const Box& outer, int64_t inner, const F& f)
                 walk.Seek(at / rows);
                 for (int64_t first = at % rows; at < static_cast<int64_t>(end); first = 0, walk.Next()) {
                   const int64_t count = std::min(rows - first, static_cast<int64_t>(end) - at);
-                  int64_t from = walk.offset(0) + first * from_step, to = walk.offset(1) + first * to_step;
+                  int64_t from = walk.offset(0) + first * from_step;
+                  int64_t to = walk.offset(1) + first * to_step;
                   for (int64_t i = 0; i < count; ++i, from += from_step, to += to_step) f(from, to);
                   at += count;
                 }
@@ -75,13 +78,17 @@ void CopyRows(const fbx_host* host, size_t width, const Box& box, const std::byt
 // lines of both; blocks of few columns have long rows.
 template <class T>
 void CopyTransposed(const fbx_host* host, const Box& box, int along, const T* src, T* dst) {
-  constexpr int64_t kBlock = 16, kLong = 256;
+  constexpr int64_t kBlock = 16;
+  constexpr int64_t kLong = 256;
   const int last = box.dims.rank() - 1;
-  const int64_t columns = box.dims[last], from_step = box.src[last];
-  const int64_t rows = box.dims[along], to_step = box.dst[along];
+  const int64_t columns = box.dims[last];
+  const int64_t from_step = box.src[last];
+  const int64_t rows = box.dims[along];
+  const int64_t to_step = box.dst[along];
   Box outer = Without(Without(box, last), along);
   const bool few = columns < kBlock;
-  const int64_t block = few ? kLong : kBlock, blocks = (rows + block - 1) / block;
+  const int64_t block = few ? kLong : kBlock;
+  const int64_t blocks = (rows + block - 1) / block;
   outer.Push(blocks, block, block * to_step);
   // The step number determines the block, because blocks are the innermost outer dim.
   ParallelFor(host, static_cast<size_t>(Count(outer.dims)), Grain(columns * block),
@@ -109,7 +116,9 @@ void CopyTransposed(const fbx_host* host, const Box& box, int along, const T* sr
 template <class T>
 void CopyStrided(const fbx_host* host, const Box& box, const T* src, T* dst) {
   const int last = box.dims.rank() - 1;
-  const int64_t count = box.dims[last], from_step = box.src[last], to_step = box.dst[last];
+  const int64_t count = box.dims[last];
+  const int64_t from_step = box.src[last];
+  const int64_t to_step = box.dst[last];
   ForOuter(host, Without(box, last), count, [&](int64_t from, int64_t to) {
     const T* x = src + from;
     T* y = dst + to;

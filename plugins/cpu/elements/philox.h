@@ -16,9 +16,11 @@ class Philox {
 
   Block Next() {
     Block x = {Low(low_), High(low_), Low(high_), High(high_)};
-    uint32_t a = Low(key_), b = High(key_);
+    uint32_t a = Low(key_);
+    uint32_t b = High(key_);
     for (int round = 0; round < 10; ++round, a += 0x9E3779B9, b += 0xBB67AE85) {
-      const uint64_t p = uint64_t{0xD2511F53} * x[0], q = uint64_t{0xCD9E8D57} * x[2];
+      const uint64_t p = uint64_t{0xD2511F53} * x[0];
+      const uint64_t q = uint64_t{0xCD9E8D57} * x[2];
       x = {High(q) ^ x[1] ^ a, Low(q), High(p) ^ x[3] ^ b, Low(p)};
     }
     Skip(1);

@@ -24,7 +24,8 @@ struct ReducePlan {
   Shape kept, kept_strides, folded, folded_strides;
   int64_t inner = 1;
   bool inner_folded = true;
-  int64_t kept_count = 1, folded_count = 1;  // of the outer dims
+  int64_t kept_count = 1;
+  int64_t folded_count = 1;  // of the outer dims
 };
 
 inline ReducePlan PlanReduce(const Node& n) {

@@ -14,19 +14,23 @@ namespace {
 
 struct Relu {
   static constexpr std::string_view kName = "RELU";
-  static constexpr int kLow = 0, kHigh = 0;  // no upper bound
+  static constexpr int kLow = 0;
+  static constexpr int kHigh = 0;  // no upper bound
 };
 struct Relu6 {
   static constexpr std::string_view kName = "RELU6";
-  static constexpr int kLow = 0, kHigh = 6;
+  static constexpr int kLow = 0;
+  static constexpr int kHigh = 6;
 };
 struct ReluN1To1 {
   static constexpr std::string_view kName = "RELU_N1_TO_1";
-  static constexpr int kLow = -1, kHigh = 1;
+  static constexpr int kLow = -1;
+  static constexpr int kHigh = 1;
 };
 struct Relu0To1 {
   static constexpr std::string_view kName = "RELU_0_TO_1";
-  static constexpr int kLow = 0, kHigh = 1;
+  static constexpr int kLow = 0;
+  static constexpr int kHigh = 1;
 };
 
 template <class Range>
@@ -114,7 +118,8 @@ struct HardSwish {
   static constexpr std::string_view kName = "HARD_SWISH";
   static constexpr auto kTypes = kFloats;
   static std::optional<ByteTable> OfBytes(Tensor in, Tensor out) {
-    const Affine from = AffineOf(in), to = AffineOf(out);
+    const Affine from = AffineOf(in);
+    const Affine to = AffineOf(out);
     const QuantizedHardSwish f(from, to);
     if (in.dtype() == FBX_I16 || !f.fits()) return std::nullopt;
     return ByteTable::OfQuantized(in, [&](int32_t x) {
@@ -133,7 +138,8 @@ struct LeakyRelu {
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
   explicit LeakyRelu(const Node& n) : alpha_(n.attrs().f64("alpha", 0)) {
     if (!IsQuantized(n, 0)) return;
-    from_ = AffineOf(n.in(0)), to_ = AffineOf(n.out(0));
+    from_ = AffineOf(n.in(0));
+    to_ = AffineOf(n.out(0));
     above_ = FixedPoint(double{from_.scale / to_.scale});
     below_ = FixedPoint(double{from_.scale * static_cast<float>(alpha_) / to_.scale});
     if (n.in(0).dtype() == FBX_I16) return;
@@ -236,7 +242,8 @@ struct Prelu {
     Arity(n, 2, 2);
     SameDtype(n, 0, 1);
     if (n.in(0).rank() < 0 || n.in(1).rank() < 0) return out.like(0, n.in(0));
-    const Shape x(n.in(0)), joined = Broadcast(x, Shape(n.in(1)));
+    const Shape x(n.in(0));
+    const Shape joined = Broadcast(x, Shape(n.in(1)));
     if (joined.rank() != x.rank() || (x.is_static() && !(joined == x)))
       Fail("alpha of shape " + Text(n.in(1).dims()) + " does not broadcast to the input " + Text(x),
            Operand(1));
@@ -254,8 +261,11 @@ struct Prelu {
     });
   }
   static void InvokeQuantized(const Node& n, const BroadcastPlan& plan) {
-    const Affine x = AffineOf(n.in(0)), alpha = AffineOf(n.in(1)), y = AffineOf(n.out(0));
-    const FixedPoint same(double{x.scale} / y.scale), steeper(double{x.scale * alpha.scale} / y.scale);
+    const Affine x = AffineOf(n.in(0));
+    const Affine alpha = AffineOf(n.in(1));
+    const Affine y = AffineOf(n.out(0));
+    const FixedPoint same(double{x.scale} / y.scale);
+    const FixedPoint steeper(double{x.scale * alpha.scale} / y.scale);
     Dispatch(kQuantized, n.in(0).dtype(), [&]<class T>() {
       RunBroadcast(n.host(), plan, n.in(0).data<const T>(), n.in(1).data<const T>(), n.out(0).data<T>(),
                    [=](T a, T b) FUSEBOX_INLINE {

@@ -69,7 +69,8 @@ struct ArgExtreme {
   static void Run(const Node& n) {
     const Shape shape(n.in(0));
     const int axis = Axis(IntScalar(n.in(1), 1), shape.rank());
-    const int64_t length = shape[axis], inner = CountFrom(shape, axis + 1);
+    const int64_t length = shape[axis];
+    const int64_t inner = CountFrom(shape, axis + 1);
     if (n.out(0).count() == 0) return;
     ParallelFor(n.host(), static_cast<size_t>(n.out(0).count()), Grain(length),
                 [&](size_t begin, size_t end, uint32_t) {

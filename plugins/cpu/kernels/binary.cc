@@ -44,7 +44,8 @@ FUSEBOX_INLINE inline T Quotient(T a, T b) {
 struct Add {
   static constexpr std::string_view kName = "ADD";
   static constexpr auto kTypes = kNumbers;
-  static constexpr bool kActivates = true, kDivides = false;
+  static constexpr bool kActivates = true;
+  static constexpr bool kDivides = false;
   template <class T>
   FUSEBOX_INLINE static T Apply(T a, T b) {
     return Plus(a, b);
@@ -53,7 +54,8 @@ struct Add {
 struct Sub {
   static constexpr std::string_view kName = "SUB";
   static constexpr auto kTypes = kNumbers;
-  static constexpr bool kActivates = true, kDivides = false;
+  static constexpr bool kActivates = true;
+  static constexpr bool kDivides = false;
   template <class T>
   FUSEBOX_INLINE static T Apply(T a, T b) {
     return Minus(a, b);
@@ -62,7 +64,8 @@ struct Sub {
 struct Mul {
   static constexpr std::string_view kName = "MUL";
   static constexpr auto kTypes = kNumbers;
-  static constexpr bool kActivates = true, kDivides = false;
+  static constexpr bool kActivates = true;
+  static constexpr bool kDivides = false;
   template <class T>
   FUSEBOX_INLINE static T Apply(T a, T b) {
     return Times(a, b);
@@ -71,7 +74,8 @@ struct Mul {
 struct Div {
   static constexpr std::string_view kName = "DIV";
   static constexpr auto kTypes = kNumbers;
-  static constexpr bool kActivates = true, kDivides = true;
+  static constexpr bool kActivates = true;
+  static constexpr bool kDivides = true;
   template <class T>
   FUSEBOX_INLINE static T Apply(T a, T b) {
     return Quotient(a, b);
@@ -80,7 +84,8 @@ struct Div {
 struct Maximum {
   static constexpr std::string_view kName = "MAXIMUM";
   static constexpr auto kTypes = kAllNumbers;
-  static constexpr bool kActivates = false, kDivides = false;
+  static constexpr bool kActivates = false;
+  static constexpr bool kDivides = false;
   template <class T>
   FUSEBOX_INLINE static T Apply(T a, T b) {
     return LargerOf(a, b);
@@ -89,7 +94,8 @@ struct Maximum {
 struct Minimum {
   static constexpr std::string_view kName = "MINIMUM";
   static constexpr auto kTypes = kAllNumbers;
-  static constexpr bool kActivates = false, kDivides = false;
+  static constexpr bool kActivates = false;
+  static constexpr bool kDivides = false;
   template <class T>
   FUSEBOX_INLINE static T Apply(T a, T b) {
     return SmallerOf(a, b);
@@ -98,7 +104,8 @@ struct Minimum {
 struct SquaredDifference {
   static constexpr std::string_view kName = "SQUARED_DIFFERENCE";
   static constexpr auto kTypes = kNumbers;
-  static constexpr bool kActivates = false, kDivides = false;
+  static constexpr bool kActivates = false;
+  static constexpr bool kDivides = false;
   template <class T>
   FUSEBOX_INLINE static T Apply(T a, T b) {
     const T d = Minus(a, b);
@@ -108,7 +115,8 @@ struct SquaredDifference {
 struct FloorDiv {
   static constexpr std::string_view kName = "FLOOR_DIV";
   static constexpr auto kTypes = kNumbers;
-  static constexpr bool kActivates = false, kDivides = true;
+  static constexpr bool kActivates = false;
+  static constexpr bool kDivides = true;
   template <class T>
   FUSEBOX_INLINE static T Apply(T a, T b) {
     if constexpr (std::is_floating_point_v<T>) {
@@ -124,7 +132,8 @@ struct FloorDiv {
 struct FloorMod {
   static constexpr std::string_view kName = "FLOOR_MOD";
   static constexpr auto kTypes = kNumbers;
-  static constexpr bool kActivates = false, kDivides = true;
+  static constexpr bool kActivates = false;
+  static constexpr bool kDivides = true;
   template <class T>
   FUSEBOX_INLINE static T Apply(T a, T b) {
     T r;
@@ -137,7 +146,8 @@ struct FloorMod {
 struct Pow {
   static constexpr std::string_view kName = "POW";
   static constexpr auto kTypes = kNumbers;
-  static constexpr bool kActivates = false, kDivides = false;
+  static constexpr bool kActivates = false;
+  static constexpr bool kDivides = false;
   template <class T>
   FUSEBOX_INLINE static T Apply(T a, T b) {
     if constexpr (std::is_floating_point_v<T>) {
@@ -155,7 +165,8 @@ struct Pow {
 struct Atan2 {
   static constexpr std::string_view kName = "ATAN2";
   static constexpr auto kTypes = kFloats;
-  static constexpr bool kActivates = false, kDivides = false;
+  static constexpr bool kActivates = false;
+  static constexpr bool kDivides = false;
   template <class T>
   FUSEBOX_INLINE static T Apply(T a, T b) {
     return std::atan2(a, b);
@@ -187,7 +198,8 @@ struct Binary {
   BroadcastPlan prepare(const Node& n, Plan&) const { return PlanBroadcast(Shape(n.in(0)), Shape(n.in(1))); }
   void invoke(const Node& n, const BroadcastPlan& plan) const {
     if (IsQuantized(n, 0)) return quantized_.Run(n, plan);
-    constexpr bool kLarger = std::is_same_v<Op, Maximum>, kExtreme = kLarger || std::is_same_v<Op, Minimum>;
+    constexpr bool kLarger = std::is_same_v<Op, Maximum>;
+    constexpr bool kExtreme = kLarger || std::is_same_v<Op, Minimum>;
     if (kExtreme && Contains(kIntegers, n.in(0).dtype())) return RunIntegerExtremes(n, plan, kLarger);
     using Loops = std::conditional_t<kExtreme, decltype(kFloats), decltype(Op::kTypes)>;
     Dispatch(Loops(), n.in(0).dtype(), [&]<class T>() { Run<T>(n, plan); });
@@ -196,7 +208,8 @@ struct Binary {
  private:
   template <class T>
   void Run(const Node& n, const BroadcastPlan& plan) const {
-    const T *x = n.in(0).data<const T>(), *y = n.in(1).data<const T>();
+    const T* x = n.in(0).data<const T>();
+    const T* y = n.in(1).data<const T>();
     T* z = n.out(0).data<T>();
     CheckRight<T>(n);
     if constexpr (Op::kActivates && std::is_same_v<T, float>) {

@@ -20,7 +20,7 @@ struct Bitcast {
     if (ElementSize(n.in(0).dtype()) == 0) RejectDtype(n.in(0).dtype(), 0);
     if (n.out_count() == 0) return;
     const fbx_dtype to = n.out(0).dtype();
-    // Not every byte is a valid bool.
+    // A byte may be an invalid bool.
     if (ElementSize(to) == 0 || (to == FBX_BOOL && n.in(0).dtype() != FBX_BOOL))
       throw Reject{"DTYPE", std::string(dtype_name(n.in(0).dtype())) + " to " + dtype_name(to), "result 0"};
   }
@@ -28,8 +28,8 @@ struct Bitcast {
     Arity(n, 1, 1);
     const Tensor in = n.in(0);
     const fbx_dtype dtype = n.out(0).dtype();
-    const auto from = static_cast<int64_t>(ElementSize(in.dtype())),
-               to = static_cast<int64_t>(ElementSize(dtype));
+    const auto from = static_cast<int64_t>(ElementSize(in.dtype()));
+    const auto to = static_cast<int64_t>(ElementSize(dtype));
     if (in.rank() < 0 || from == 0 || to == 0) return out.unranked(0, dtype);
     Shape dims(in);
     if (from > to) dims.push_back(from / to);

@@ -19,7 +19,9 @@ struct Half {
   uint16_t bits;
 
   static Half From(float x) {
-    const uint32_t u = std::bit_cast<uint32_t>(x), sign = u >> 16 & 0x8000u, magnitude = u & 0x7fffffffu;
+    const uint32_t u = std::bit_cast<uint32_t>(x);
+    const uint32_t sign = u >> 16 & 0x8000u;
+    const uint32_t magnitude = u & 0x7fffffffu;
     if (magnitude > 0x7f800000u) return {static_cast<uint16_t>(sign | 0x7e00u | (magnitude >> 13 & 0x1ffu))};
     if (magnitude >= 0x477ff000u)
       return {static_cast<uint16_t>(sign | 0x7c00u)};  // 65520 and above round to infinity
@@ -36,7 +38,9 @@ struct Half {
   }
 
   float ToFloat() const {
-    const uint32_t sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 0x1fu, fraction = bits & 0x3ffu;
+    const uint32_t sign = (bits & 0x8000u) << 16;
+    const uint32_t exponent = bits >> 10 & 0x1fu;
+    const uint32_t fraction = bits & 0x3ffu;
     if (exponent == 0)
       return std::bit_cast<float>(sign) + (sign ? -1.0f : 1.0f) * static_cast<float>(fraction) * 0x1p-24f;
     const uint32_t top = exponent == 31 ? 0x7f800000u : (exponent + 112) << 23;
@@ -93,8 +97,10 @@ FUSEBOX_INLINE inline To Convert(From x) {
     return x != From(0);
   } else if constexpr (std::is_floating_point_v<From> && sizeof(To) < sizeof(int32_t)) {
     // Through 32 bits, which vectors convert to.
-    constexpr From least = std::numeric_limits<To>::min(), most = std::numeric_limits<To>::max();
-    const From number = x == x ? x : From(0), above = number < least ? least : number;
+    constexpr From least = std::numeric_limits<To>::min();
+    constexpr From most = std::numeric_limits<To>::max();
+    const From number = x == x ? x : From(0);
+    const From above = number < least ? least : number;
     return static_cast<To>(static_cast<int32_t>(above > most ? most : above));
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     // Both bounds are exact in the float type: a power of two, or zero.
@@ -157,7 +163,10 @@ struct Cast {
   }
 
   void invoke(const Node& n) const {
-    const fbx_dtype from = n.in(0).dtype(), to = n.out(0).dtype(), near = Wide(from), far = Wide(to);
+    const fbx_dtype from = n.in(0).dtype();
+    const fbx_dtype to = n.out(0).dtype();
+    const fbx_dtype near = Wide(from);
+    const fbx_dtype far = Wide(to);
     const auto* x = n.in(0).data<const std::byte>();
     auto* y = n.out(0).data<std::byte>();
     const auto count = static_cast<size_t>(n.in(0).count());

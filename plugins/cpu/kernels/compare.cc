@@ -53,7 +53,7 @@ struct Pair {
       : n(node), first(exchanged ? 1 : 0), second(exchanged ? 0 : 1), negated(negate) {
     plan = PlanBroadcast(Shape(n.in(first)), Shape(n.in(second)));
   }
-  // T has the size of the operands' elements, R that of the result's. `plainly`: small code.
+  // T has the size of the operands' elements, R the size of the result's. `plainly`: small code.
   template <class T, class R, bool plainly = false, class F>
   void Run(const F& f) const {
     constexpr auto run = plainly ? RunBroadcastPlainly<T, R, F> : RunBroadcast<T, R, F>;
@@ -87,7 +87,8 @@ void Order(const Pair& pair) {
 // A double represents the product of a float and a quantized value exactly.
 template <class F>
 void RelateReals(const Pair& pair, const F& related) {
-  const Affine x = AffineOf(pair.n.in(pair.first)), y = AffineOf(pair.n.in(pair.second));
+  const Affine x = AffineOf(pair.n.in(pair.first));
+  const Affine y = AffineOf(pair.n.in(pair.second));
   Dispatch(kQuantized, pair.n.in(0).dtype(), [&]<class T>() {
     pair.Run<T, bool, true>([x, y, related, negated = pair.negated](T a, T b) FUSEBOX_INLINE {
       return related(double{x.scale} * (a - x.zero), double{y.scale} * (b - y.zero)) != negated;
@@ -96,8 +97,11 @@ void RelateReals(const Pair& pair, const F& related) {
 }
 
 void EquateStrings(const Node& n, bool negated) {
-  const Strings x(n.in(0)), y(n.in(1));
-  const Shape a(n.in(0)), b(n.in(1)), dims = Broadcast(a, b);
+  const Strings x(n.in(0));
+  const Strings y(n.in(1));
+  const Shape a(n.in(0));
+  const Shape b(n.in(1));
+  const Shape dims = Broadcast(a, b);
   Walk<2> walk(dims, {BroadcastStrides(a, dims), BroadcastStrides(b, dims)});
   bool* to = n.out(0).data<bool>();
   for (int64_t i = 0; i < Count(dims); ++i, walk.Next())
@@ -108,7 +112,8 @@ template <class Op>
 struct Relation {
   static constexpr std::string_view builtin = Op::kName;
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
-  static constexpr bool kEquates = Op::kBase == Base::kEqual, kRelates = kEquates || Op::kBase == Base::kLess;
+  static constexpr bool kEquates = Op::kBase == Base::kEqual;
+  static constexpr bool kRelates = kEquates || Op::kBase == Base::kLess;
 
   static void supports(const Node& n) {
     if (kEquates && HasStrings(n)) return;

@@ -78,7 +78,8 @@ struct Concatenation {
   void invoke(const Node& n) const {
     const Shape dims(n.out(0));
     const int axis = Axis(n.attrs().i64("axis", 0), dims.rank());
-    const int64_t outer = CountBefore(dims, axis), row = CountFrom(dims, axis);
+    const int64_t outer = CountBefore(dims, axis);
+    const int64_t row = CountFrom(dims, axis);
     int64_t offset = 0;
     for (uint32_t i = 0; i < n.in_count(); ++i) {
       const int64_t piece = CountFrom(Shape(n.in(i)), axis);
@@ -128,7 +129,8 @@ struct Pack {
   void invoke(const Node& n) const {
     const Shape dims(n.out(0));
     const int axis = Axis(n.attrs().i64("axis", 0), dims.rank());
-    const int64_t outer = CountBefore(dims, axis), piece = CountFrom(dims, axis + 1);
+    const int64_t outer = CountBefore(dims, axis);
+    const int64_t piece = CountFrom(dims, axis + 1);
     for (uint32_t i = 0; i < n.in_count(); ++i)
       MovePiece(n, n.in(i), n.out(0), outer, piece, piece, 0, piece * n.in_count(), piece * i);
   }
@@ -158,7 +160,8 @@ struct Unpack {
   void invoke(const Node& n) const {
     const Shape dims(n.in(0));
     const int axis = Axis(n.attrs().i64("axis", 0), dims.rank());
-    const int64_t outer = CountBefore(dims, axis), piece = CountFrom(dims, axis + 1);
+    const int64_t outer = CountBefore(dims, axis);
+    const int64_t piece = CountFrom(dims, axis + 1);
     for (uint32_t i = 0; i < n.out_count(); ++i)
       MovePiece(n, n.in(0), n.out(i), outer, piece, piece * n.out_count(), piece * i, piece, 0);
   }
@@ -167,8 +170,10 @@ struct Unpack {
 // Results are consecutive pieces of `value` along `axis`; their shapes define the sizes.
 void InvokeSplit(const Node& n, Tensor value, int axis) {
   const Shape dims(value);
-  const int64_t outer = CountBefore(dims, axis), row = CountFrom(dims, axis);
-  int64_t offset = 0, total = 0;
+  const int64_t outer = CountBefore(dims, axis);
+  const int64_t row = CountFrom(dims, axis);
+  int64_t offset = 0;
+  int64_t total = 0;
   for (uint32_t i = 0; i < n.out_count(); ++i) total += n.out(i).dim(axis);
   if (total != dims[axis])
     Fail("pieces of " + std::to_string(total) + " do not add up to " + std::to_string(dims[axis]));
@@ -214,7 +219,8 @@ struct SplitV {
   static void supports(const Node& n) { RequireMovable(n, 0); }
   static void infer(const Node& n, Infer& out) {
     Arity(n, 3, 3, n.out_count());
-    const Tensor value = n.in(0), sizes = n.in(1);
+    const Tensor value = n.in(0);
+    const Tensor sizes = n.in(1);
     const int64_t count = n.out_count();
     if (n.attrs().i64("num_splits", count) != count)
       Fail("does not match the number of results", "attr num_splits");
@@ -225,7 +231,8 @@ struct SplitV {
     Shape dims(value);
     const int axis = Axis(IntScalar(n.in(2), 2), dims.rank());
     const int64_t whole = dims[axis];
-    int64_t sum = 0, open = -1;
+    int64_t sum = 0;
+    int64_t open = -1;
     for (int64_t i = 0; i < count; ++i) {
       const int64_t size = IntAt(sizes, i);
       if (size < -1 || (size == -1 && open >= 0))

@@ -54,7 +54,8 @@ struct Conv3DTranspose {
     SameDtype(n, 1, 2);
     ReadWindowOptions(n);
     DepthSlide(n);
-    const Tensor filter = n.in(1), in = n.in(2);
+    const Tensor filter = n.in(1);
+    const Tensor in = n.in(2);
     SameDim(DimOrUnknown(filter, 4), DimOrUnknown(in, 4), "channels of the filter and of the input");
     if (n.has_in(3)) SameDtype(n, 2, 3);
     if (n.has_in(3) && n.in(3).is_static())
@@ -85,7 +86,8 @@ struct Conv3DTranspose {
   template <class T>
   void Run(const Node& n, const State& state) const {
     const Volume v(n, window_);
-    const int64_t channels = n.out(0).dim(4), scratch = v.w.out * channels;
+    const int64_t channels = n.out(0).dim(4);
+    const int64_t scratch = v.w.out * channels;
     const T* bias = n.has_in(3) ? n.in(3).data<const T>() : nullptr;
     const auto run = [&](size_t begin, size_t end, uint32_t worker) {
       for (int64_t row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row) {
@@ -112,12 +114,16 @@ struct Conv3DTranspose {
 
   template <class T>
   static void SumRow(const Node& n, const Volume& v, int64_t row, T* products, T* out) {
-    const int64_t oy = row % v.h.in, oz = row / v.h.in % v.d.in, image = row / v.h.in / v.d.in;
-    const int64_t in_channels = n.in(2).dim(4), channels = n.out(0).dim(4);
+    const int64_t oy = row % v.h.in;
+    const int64_t oz = row / v.h.in % v.d.in;
+    const int64_t image = row / v.h.in / v.d.in;
+    const int64_t in_channels = n.in(2).dim(4);
+    const int64_t channels = n.out(0).dim(4);
     std::fill_n(out, v.w.in * channels, T(0));
     for (int64_t kz = 0; kz < v.d.taps; ++kz) {
       for (int64_t ky = 0; ky < v.h.taps; ++ky) {
-        const int64_t z = Source(v.d, oz, kz), y = Source(v.h, oy, ky);
+        const int64_t z = Source(v.d, oz, kz);
+        const int64_t y = Source(v.h, oy, ky);
         if (z < 0 || y < 0) continue;
         const T* in = n.in(2).data<const T>() + ((image * v.d.out + z) * v.h.out + y) * v.w.out * in_channels;
         const T* taps = n.in(1).data<const T>() + (kz * v.h.taps + ky) * v.w.taps * channels * in_channels;

@@ -43,7 +43,8 @@ struct Cumsum {
   void Run(const Node& n) const {
     const Shape shape(n.in(0));
     const int axis = Axis(IntScalar(n.in(1), 1), shape.rank());
-    const int64_t length = shape[axis], inner = CountFrom(shape, axis + 1);
+    const int64_t length = shape[axis];
+    const int64_t inner = CountFrom(shape, axis + 1);
     if (n.in(0).count() == 0) return;
     ParallelFor(n.host(), static_cast<size_t>(CountBefore(shape, axis)), Grain(length * inner),
                 [&](size_t begin, size_t end, uint32_t) {
@@ -57,7 +58,8 @@ struct Cumsum {
 
   template <class T>
   void RunAxis(const T* x, T* y, int64_t length, int64_t inner) const {
-    const int64_t first = reverse_ ? (length - 1) * inner : 0, step = reverse_ ? -inner : inner;
+    const int64_t first = reverse_ ? (length - 1) * inner : 0;
+    const int64_t step = reverse_ ? -inner : inner;
     x += first;
     y += first;
     if (exclusive_) std::fill_n(y, inner, T(0));

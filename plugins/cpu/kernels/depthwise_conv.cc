@@ -24,8 +24,11 @@ struct DepthwiseConv2D {
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
   struct State {
-    uint32_t workers = 0, sums = 0;
-    uint32_t lines = 0, padded = 0, repeated = 0;
+    uint32_t workers = 0;
+    uint32_t sums = 0;
+    uint32_t lines = 0;
+    uint32_t padded = 0;
+    uint32_t repeated = 0;
     BytePlan bytes_plan;
     QuantizedBytes::State bytes;
     QuantizedWords::State words;
@@ -56,8 +59,10 @@ struct DepthwiseConv2D {
     RequireRank(n, 0, 4);
     RequireRank(n, 1, 4);
     const WindowOptions w = ReadWindowOptions(n);
-    const Tensor in = n.in(0), filter = n.in(1);
-    const int64_t channels = DimOrUnknown(in, 3), outs = DimOrUnknown(filter, 3);
+    const Tensor in = n.in(0);
+    const Tensor filter = n.in(1);
+    const int64_t channels = DimOrUnknown(in, 3);
+    const int64_t outs = DimOrUnknown(filter, 3);
     SameDim(DimOrUnknown(filter, 0), 1, "the first dim of the filter and 1");
     for (int i = 1; i < 3; ++i)
       if (DimOrUnknown(filter, i) == 0) Fail("an empty filter " + Text(filter.dims()), Operand(1));
@@ -108,11 +113,17 @@ struct DepthwiseConv2D {
   // An image of one column is one row.
   template <class T, class Total>
   void Measure(const Node& n, Job<T, Total>& job) const {
-    const Tensor in = n.in(0), filter = n.in(1);
-    job.in_height = in.dim(1), job.in_width = in.dim(2), job.in_channels = in.dim(3);
-    job.filter_height = filter.dim(1), job.filter_width = filter.dim(2), job.out_channels = filter.dim(3);
+    const Tensor in = n.in(0);
+    const Tensor filter = n.in(1);
+    job.in_height = in.dim(1);
+    job.in_width = in.dim(2);
+    job.in_channels = in.dim(3);
+    job.filter_height = filter.dim(1);
+    job.filter_width = filter.dim(2);
+    job.out_channels = filter.dim(3);
     job.multiplier = job.out_channels / job.in_channels;
-    job.down = window_.height, job.right = window_.width;
+    job.down = window_.height;
+    job.right = window_.width;
     if (IsColumn(n)) {
       std::swap(job.in_height, job.in_width);
       std::swap(job.filter_height, job.filter_width);
@@ -210,8 +221,10 @@ struct DepthwiseConv2D {
 
   // Pixels beside which there is no padding are one run, each of the others is one.
   void RunFloatRow(const Job<float>& j, int64_t row) const {
-    const int64_t channels = j.out_channels, width = j.out_width * channels;
-    const Slide &down = j.down, &right = j.right;
+    const int64_t channels = j.out_channels;
+    const int64_t width = j.out_width * channels;
+    const Slide& down = j.down;
+    const Slide& right = j.right;
     const int64_t y0 = row % j.out_height * down.stride - j.pad_top;
     const TapRange ys = InsideTaps(y0, j.filter_height, down.dilation, j.in_height);
     const ActivationRange<float> range(activation_);
@@ -253,7 +266,9 @@ struct DepthwiseConv2D {
     job.input = Repeated(n, state, job.multiplier, input);
     if (!bytes_->KeepsPacked(shape)) bytes_->PackNow(n, state.bytes, state.bytes_plan, shape);
     const std::byte* const packed = bytes_->Packed(n, state.bytes_plan, shape);
-    const int64_t channels = job.out_channels, width = job.out_width * channels, line = LineOf(job);
+    const int64_t channels = job.out_channels;
+    const int64_t width = job.out_width * channels;
+    const int64_t line = LineOf(job);
     ForRows(n, job, thread_count(n.host()) <= state.workers, [&](int64_t row, uint32_t worker) {
       const int64_t image = row / job.out_height;
       const int8_t** const lines = n.scratch<const int8_t*>(state.lines) + worker * job.filter_height;
@@ -269,7 +284,8 @@ struct DepthwiseConv2D {
   void PointLines(const Job<int8_t>& j, int64_t row, int8_t pad, int64_t line, int8_t* padded,
                   const int8_t** lines) const {
     const int64_t y0 = row % j.out_height * j.down.stride - j.pad_top;
-    const int64_t width = j.in_width * j.out_channels, before = j.pad_left * j.out_channels;
+    const int64_t width = j.in_width * j.out_channels;
+    const int64_t before = j.pad_left * j.out_channels;
     for (int64_t ky = 0; ky < j.filter_height; ++ky, padded += line) {
       const int64_t y = y0 + ky * j.down.dilation;
       const bool inside = y >= 0 && y < j.in_height;
@@ -323,7 +339,8 @@ struct DepthwiseConv2D {
 
   template <class T, class Total>
   FUSEBOX_INLINE inline void SumPixel(const Job<T, Total>& j, int64_t row, int64_t ox, Total* out) const {
-    const int64_t image = row / j.out_height, y0 = row % j.out_height * j.down.stride - j.pad_top;
+    const int64_t image = row / j.out_height;
+    const int64_t y0 = row % j.out_height * j.down.stride - j.pad_top;
     const TapRange ys = InsideTaps(y0, j.filter_height, j.down.dilation, j.in_height);
     std::fill_n(out, j.out_channels, Total(0));
     const int64_t x0 = ox * j.right.stride - j.pad_left;

@@ -33,7 +33,8 @@ struct Fill {
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 2);
     RequireOneValue(n, 1);
-    const Tensor shape = n.in(0), value = n.in(1);
+    const Tensor shape = n.in(0);
+    const Tensor value = n.in(1);
     if (shape.has_value()) return out.set(0, value.dtype(), Dims(n));
     SetUnknownDimsOfList(n, out, 0, value.dtype());
   }
@@ -155,10 +156,13 @@ struct OneHot {
   void invoke(const Node& n) const {
     const Shape indices(n.in(0));
     const int axis = AxisOf(n);
-    const int64_t outer = CountBefore(indices, axis), inner = CountFrom(indices, axis), depth = Depth(n);
+    const int64_t outer = CountBefore(indices, axis);
+    const int64_t inner = CountFrom(indices, axis);
+    const int64_t depth = Depth(n);
     if (n.out(0).dim(axis) != depth) Fail("the depth differs from the planned one", Operand(1));
     DispatchWidth(ElementSize(n.in(2).dtype()), [&]<class T>() {
-      const T on = *n.in(2).data<const T>(), off = *n.in(3).data<const T>();
+      const T on = *n.in(2).data<const T>();
+      const T off = *n.in(3).data<const T>();
       T* out = n.out(0).data<T>();
       std::fill_n(out, outer * depth * inner, off);
       Dispatch(kIndices, n.in(0).dtype(), [&]<class I>() {
@@ -187,7 +191,8 @@ struct MatrixDiag {
   }
   void invoke(const Node& n) const {
     const Shape dims(n.in(0));
-    const int64_t size = dims[dims.rank() - 1], rows = CountBefore(dims, dims.rank() - 1);
+    const int64_t size = dims[dims.rank() - 1];
+    const int64_t rows = CountBefore(dims, dims.rank() - 1);
     const size_t width = ElementSize(n.in(0).dtype());
     Bits128 zero;
     FillElements(width, ZeroOf(n.in(0), zero), MutableElements(n.out(0)), rows * size * size);
@@ -204,7 +209,8 @@ struct MatrixSetDiag {
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 2);
     SameDtype(n, 0, 1);
-    const Tensor in = n.in(0), diagonal = n.in(1);
+    const Tensor in = n.in(0);
+    const Tensor diagonal = n.in(1);
     if (in.rank() >= 0 && in.rank() < 2) Fail("expected matrices, got " + Text(in.dims()), Operand(0));
     if (in.is_static() && diagonal.is_static()) {
       Shape dims(in);
@@ -217,7 +223,9 @@ struct MatrixSetDiag {
   }
   void invoke(const Node& n) const {
     const Shape dims(n.in(0));
-    const int64_t columns = n.in(0).dim(-1), size = n.in(1).dim(-1), matrix = n.in(0).dim(-2) * columns;
+    const int64_t columns = n.in(0).dim(-1);
+    const int64_t size = n.in(1).dim(-1);
+    const int64_t matrix = n.in(0).dim(-2) * columns;
     const size_t width = ElementSize(n.in(0).dtype());
     std::memcpy(n.out(0).data<void>(), n.in(0).data<const void>(),
                 static_cast<size_t>(n.in(0).count()) * width);

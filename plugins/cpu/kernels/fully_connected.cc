@@ -31,8 +31,10 @@ struct FullyConnected {
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 3);
     RequireRank(n, 1, 2);
-    const Tensor in = n.in(0), weights = n.in(1);
-    const int64_t outputs = DimOrUnknown(weights, 0), depth = DimOrUnknown(weights, 1);
+    const Tensor in = n.in(0);
+    const Tensor weights = n.in(1);
+    const int64_t outputs = DimOrUnknown(weights, 0);
+    const int64_t depth = DimOrUnknown(weights, 1);
     MatrixProduct::Check(n, kOperands, outputs);
     const bool keep = n.attrs().b("keep_num_dims", false);
     if (in.rank() < 0) {

@@ -35,7 +35,8 @@ struct Gather {
     int axis, batch;
   };
   static Axes AxesOf(const Node& n) {
-    const int rank = n.in(0).rank(), index_rank = n.in(1).rank();
+    const int rank = n.in(0).rank();
+    const int index_rank = n.in(1).rank();
     const int axis = Axis(n.attrs().i64("axis", 0), rank);
     int64_t batch = n.attrs().i64("batch_dims", 0);
     if (batch < 0) batch += index_rank;
@@ -45,7 +46,8 @@ struct Gather {
   }
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 2);
-    const Tensor in = n.in(0), indices = n.in(1);
+    const Tensor in = n.in(0);
+    const Tensor indices = n.in(1);
     if (in.rank() < 0 || indices.rank() < 0) return out.unranked(0, in.dtype());
     const auto [axis, batch] = AxesOf(n);
     Shape dims;
@@ -57,10 +59,13 @@ struct Gather {
   }
   void invoke(const Node& n) const {
     const auto [axis, batch] = AxesOf(n);
-    const Shape in(n.in(0)), indices(n.in(1));
-    const int64_t dim = in[axis], per_batch = CountFrom(indices, batch), batches = CountBefore(in, batch);
-    const int64_t outer = Count({in.begin() + batch, static_cast<size_t>(axis - batch)}),
-                  inner = CountFrom(in, axis + 1);
+    const Shape in(n.in(0));
+    const Shape indices(n.in(1));
+    const int64_t dim = in[axis];
+    const int64_t per_batch = CountFrom(indices, batch);
+    const int64_t batches = CountBefore(in, batch);
+    const int64_t outer = Count({in.begin() + batch, static_cast<size_t>(axis - batch)});
+    const int64_t inner = CountFrom(in, axis + 1);
     const size_t bytes = static_cast<size_t>(inner) * ElementSize(n.in(0).dtype());
     const int64_t rows = batches * outer * per_batch;
     const bool empty = rows == 0 || bytes == 0;
@@ -72,7 +77,8 @@ struct Gather {
       const std::byte* from = Elements(n.in(0));
       std::byte* to = MutableElements(n.out(0));
       ParallelFor(n.host(), static_cast<size_t>(rows), Grain(inner), [&](size_t begin, size_t end, uint32_t) {
-        int64_t block = static_cast<int64_t>(begin) / per_batch, k = static_cast<int64_t>(begin) % per_batch;
+        int64_t block = static_cast<int64_t>(begin) / per_batch;
+        int64_t k = static_cast<int64_t>(begin) % per_batch;
         for (size_t row = begin; row < end; k = 0, ++block) {
           const I* const of_batch = index + block / outer * per_batch;
           for (; k < per_batch && row < end; ++k, ++row)
@@ -106,7 +112,8 @@ template <class I>
 int64_t RowAt(const I* index, int64_t depth, const Shape& dims, uint32_t operand) {
   int64_t row = 0;
   for (int64_t d = 0; d < depth; ++d) {
-    const int64_t dim = dims[static_cast<int>(d)], at = index[d];
+    const int64_t dim = dims[static_cast<int>(d)];
+    const int64_t at = index[d];
     if (at < 0 || at >= dim) BadIndex(at, dim, operand);
     row = row * dim + at;
   }
@@ -122,7 +129,8 @@ struct GatherNd {
   }
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 2);
-    const Tensor in = n.in(0), indices = n.in(1);
+    const Tensor in = n.in(0);
+    const Tensor indices = n.in(1);
     if (in.rank() < 0 || indices.rank() < 0) return out.unranked(0, in.dtype());
     const int64_t depth = DepthOf(indices, 1, in.rank());
     if (depth < 0) return out.unranked(0, in.dtype());
@@ -161,7 +169,9 @@ struct ScatterNd {
   }
   static void infer(const Node& n, Infer& out) {
     Arity(n, 3, 3);
-    const Tensor indices = n.in(0), updates = n.in(1), shape = n.in(2);
+    const Tensor indices = n.in(0);
+    const Tensor updates = n.in(1);
+    const Tensor shape = n.in(2);
     if (!shape.has_value()) return SetUnknownDimsOfList(n, out, 2, updates.dtype());
     const Shape dims = IntList(shape, 2);
     for (const int64_t d : dims)
@@ -228,7 +238,8 @@ struct EmbeddingLookup {
   }
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 2);
-    const Tensor rows = n.in(0), table = n.in(1);
+    const Tensor rows = n.in(0);
+    const Tensor table = n.in(1);
     if (rows.rank() >= 0 && rows.rank() != 1)
       Fail("expected a list, got rank " + std::to_string(rows.rank()), Operand(0));
     const fbx_dtype dtype = ToFloats(n) ? FBX_F32 : table.dtype();
@@ -270,7 +281,8 @@ struct EmbeddingLookup {
     const fbx_quant& q = *n.in(1).quant();
     float* y = n.out(0).data<float>();
     for (int64_t i = 0; i < n.in(0).count(); ++i) {
-      const int64_t row = IntAt(n.in(0), i), channel = q.count > 1 ? row : 0;
+      const int64_t row = IntAt(n.in(0), i);
+      const int64_t channel = q.count > 1 ? row : 0;
       for (int64_t k = 0; k < width; ++k)
         *y++ = q.scales[channel] * static_cast<float>(at(row * width + k) - q.zero_points[channel]);
     }

@@ -51,7 +51,8 @@ struct LocalResponseNormalization {
   template <class T>
   void RunPixel(const T* x, T* y, int64_t channels) const {
     for (int64_t c = 0; c < channels; ++c) {
-      const int64_t first = c - std::min(c, radius_), last = c + std::min(channels - 1 - c, radius_);
+      const int64_t first = c - std::min(c, radius_);
+      const int64_t last = c + std::min(channels - 1 - c, radius_);
       T squares = 0;
       for (int64_t i = first; i <= last; ++i) squares += x[i] * x[i];
       y[c] =

@@ -31,7 +31,8 @@ struct LshProjection {
 
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 3);
-    const Tensor seeds = n.in(0), items = n.in(1);
+    const Tensor seeds = n.in(0);
+    const Tensor items = n.in(1);
     if (seeds.rank() >= 0 && seeds.rank() != 2)
       Fail("rank " + std::to_string(seeds.rank()) + ", expected 2", Operand(0));
     if (items.rank() == 0) Fail("is a scalar", Operand(1));
@@ -43,7 +44,8 @@ struct LshProjection {
   }
 
   void invoke(const Node& n) const {
-    const int64_t hashes = n.in(0).dim(0), bits = n.in(0).dim(1);
+    const int64_t hashes = n.in(0).dim(0);
+    const int64_t bits = n.in(0).dim(1);
     const float* seed = n.in(0).data<const float>();
     int32_t* to = n.out(0).data<int32_t>();
     std::string key;

@@ -50,7 +50,8 @@ void InferPadded(const Node& n, Infer& out) {
 void PadWith(const Node& n, const void* value) {
   const Shape dims(n.in(0));
   const Paddings p = PaddingsOf(n, dims.rank());
-  const Shape padded = Padded(dims, p), strides = Strides(padded);
+  const Shape padded = Padded(dims, p);
+  const Shape strides = Strides(padded);
   CheckPlanned(padded, n.out(0));
   const size_t width = ElementSize(n.in(0).dtype());
   const int64_t total = Count(padded);
@@ -63,7 +64,10 @@ void PadWith(const Node& n, const void* value) {
   Shape outer, outer_strides;
   for (int i = 0; i < dims.rank(); ++i) {
     origin += p.before[i] * strides[i];
-    if (i < last) outer.push_back(dims[i]), outer_strides.push_back(strides[i]);
+    if (i < last) {
+      outer.push_back(dims[i]);
+      outer_strides.push_back(strides[i]);
+    }
   }
   const auto fill = [&](int64_t first, int64_t end) {
     if (first < end) FillElements(width, value, MutableElements(n.out(0), first), end - first);
@@ -73,7 +77,10 @@ void PadWith(const Node& n, const void* value) {
   ParallelFor(n.host(), rows, Grain(run), [&](size_t begin, size_t end, uint32_t) {
     Walk<1> walk(outer, {outer_strides});
     int64_t filled = 0;
-    if (begin > 0) walk.Seek(static_cast<int64_t>(begin) - 1), filled = origin + walk.offset(0) + run;
+    if (begin > 0) {
+      walk.Seek(static_cast<int64_t>(begin) - 1);
+      filled = origin + walk.offset(0) + run;
+    }
     walk.Seek(static_cast<int64_t>(begin));
     for (size_t row = begin; row < end; ++row, walk.Next()) {
       const int64_t at = origin + walk.offset(0);
@@ -139,7 +146,8 @@ struct MirrorPad {
     return i < dim ? i : 2 * dim - 1 - i - edge;
   }
   void invoke(const Node& n) const {
-    const Shape dims(n.in(0)), strides = Strides(dims);
+    const Shape dims(n.in(0));
+    const Shape strides = Strides(dims);
     const Paddings p = PaddingsOf(n, dims.rank());
     const Shape padded = Padded(dims, p);
     const int64_t edge = Edge(n);
@@ -214,7 +222,9 @@ struct Dilate {
     out.set(0, in.dtype(), Dilated(Shape(in), Steps(n, in.rank())));
   }
   void invoke(const Node& n) const {
-    const Shape dims(n.in(0)), steps = Steps(n, dims.rank()), dilated = Dilated(dims, steps);
+    const Shape dims(n.in(0));
+    const Shape steps = Steps(n, dims.rank());
+    const Shape dilated = Dilated(dims, steps);
     CheckPlanned(dilated, n.out(0));
     const size_t width = ElementSize(n.in(0).dtype());
     if (Count(dilated) == 0) return;

@@ -136,10 +136,14 @@ struct Pool {
 
   template <class T, class F>
   void Run(const Node& n, const F& activate) const {
-    const Tensor in = n.in(0), out = n.out(0);
+    const Tensor in = n.in(0);
+    const Tensor out = n.out(0);
     const WindowOptions& w = options_.window;
-    const int64_t in_height = in.dim(1), in_width = in.dim(2), channels = in.dim(3);
-    const int64_t out_height = out.dim(1), out_width = out.dim(2);
+    const int64_t in_height = in.dim(1);
+    const int64_t in_width = in.dim(2);
+    const int64_t channels = in.dim(3);
+    const int64_t out_height = out.dim(1);
+    const int64_t out_width = out.dim(2);
     const int64_t pad_top = PaddingBefore(in_height, options_.filter_height, w.height, w.same);
     const int64_t pad_left = PaddingBefore(in_width, options_.filter_width, w.width, w.same);
     const size_t rows = static_cast<size_t>(in.dim(0) * out_height);
@@ -163,7 +167,8 @@ struct Pool {
 
   template <class T>
   static void PoolPixel(const PoolWindow& w) {
-    constexpr bool kAverages = std::is_same_v<Op, Average>, kBytes = sizeof(T) == 1;
+    constexpr bool kAverages = std::is_same_v<Op, Average>;
+    constexpr bool kBytes = sizeof(T) == 1;
     const int64_t taps = w.height * w.width;
     if constexpr (!std::is_same_v<Op, Norm> && (kBytes || std::is_same_v<T, float>)) {
       const PoolCode& code = BestPoolCode();

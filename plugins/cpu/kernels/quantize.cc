@@ -57,7 +57,8 @@ void ForEachRun(const Node& n, const Tensor& t, const F& f) {
 // to float first could produce a false tie.
 template <class S>
 S Quantized(double x, float scale, int64_t zero) {
-  constexpr double kLow = std::numeric_limits<S>::lowest(), kHigh = std::numeric_limits<S>::max();
+  constexpr double kLow = std::numeric_limits<S>::lowest();
+  constexpr double kHigh = std::numeric_limits<S>::max();
   const double q = std::round(x / scale) + static_cast<double>(zero);
   if (std::isnan(q)) return static_cast<S>(zero);
   return static_cast<S>(q < kLow ? kLow : q > kHigh ? kHigh : q);
@@ -70,7 +71,8 @@ struct Quantize {
   // Requantization between quantized types.
   explicit Quantize(const Node& n) {
     if (!HasScale(n.in(0))) return;
-    from_ = AffineOf(n.in(0)), to_ = AffineOf(n.out(0));
+    from_ = AffineOf(n.in(0));
+    to_ = AffineOf(n.out(0));
     scale_ = FixedPoint(double{from_.scale} / to_.scale);
   }
   static void supports(const Node& n) {
@@ -130,7 +132,8 @@ struct Quantize {
   }
   template <class From, class To>
   void Requantize(const Node& n) const {
-    static constexpr int64_t kLow{std::numeric_limits<To>::lowest()}, kHigh{std::numeric_limits<To>::max()};
+    static constexpr int64_t kLow{std::numeric_limits<To>::lowest()};
+    static constexpr int64_t kHigh{std::numeric_limits<To>::max()};
     const Quantize c = *this;
     const auto of = [c](int32_t x) FUSEBOX_INLINE {
       const int64_t v = std::clamp<int64_t>(int64_t{x} - c.from_.zero, INT32_MIN, INT32_MAX);
@@ -214,13 +217,14 @@ struct FakeQuant {
 
   explicit FakeQuant(const Node& n) {
     const Attrs attrs = n.attrs();
-    const double least = attrs.f64("min", 0), most = attrs.f64("max", 0);
+    const double least = attrs.f64("min", 0);
+    const double most = attrs.f64("max", 0);
     const int64_t bits = attrs.i64("num_bits", 0);
     if (!(least < most) || !std::isfinite(most - least))
       Fail("a range from " + std::to_string(least) + " to " + std::to_string(most), "attr min");
     if (bits < 2 || bits > 16) Fail("is " + std::to_string(bits), "attr num_bits");
-    const double first = attrs.b("narrow_range", false) ? 1 : 0,
-                 last = std::ldexp(1, static_cast<int>(bits)) - 1;
+    const double first = attrs.b("narrow_range", false) ? 1 : 0;
+    const double last = std::ldexp(1, static_cast<int>(bits)) - 1;
     step_ = (most - least) / (last - first);
     const double zero = std::clamp(std::round(first - least / step_), first, last);
     low_ = (first - zero) * step_;
@@ -233,7 +237,9 @@ struct FakeQuant {
   }
   void invoke(const Node& n) const {
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
-      const T low = static_cast<T>(low_), high = static_cast<T>(high_), step = static_cast<T>(step_);
+      const T low = static_cast<T>(low_);
+      const T high = static_cast<T>(high_);
+      const T step = static_cast<T>(step_);
       MapElements(n.host(), n.in(0).data<const T>(), n.out(0).data<T>(), n.in(0).count(),
                   [=](T x) FUSEBOX_INLINE {
                     const T inside = x < low ? low : x > high ? high : x;  // propagates NaN

@@ -149,7 +149,8 @@ struct Multinomial {
 
   template <class T, class I>
   static void Draw(const Node& n, Philox& generator) {
-    const auto rows = static_cast<uint64_t>(n.in(0).dim(0)), draws = static_cast<uint64_t>(n.out(0).dim(1));
+    const auto rows = static_cast<uint64_t>(n.in(0).dim(0));
+    const auto draws = static_cast<uint64_t>(n.out(0).dim(1));
     const auto classes = static_cast<size_t>(n.in(0).dim(1));
     Philox own = generator;
     // TensorFlow reserves more numbers per call than it uses; the next call starts after them.
@@ -161,7 +162,10 @@ struct Multinomial {
     for (uint64_t row = 0; row < rows; ++row) {
       SumUp(std::span(n.in(0).data<const T>() + row * classes, classes), sums);
       for (uint64_t i = 0; i < draws; ++i, used += 2) {
-        if (used == block.size()) block = own.Next(), used = 0;
+        if (used == block.size()) {
+          block = own.Next();
+          used = 0;
+        }
         const double at = Fraction(block[used], block[used + 1]) * sums.back();
         const auto found = std::ranges::upper_bound(sums, at) - sums.begin();
         *to++ = static_cast<I>(std::min(static_cast<size_t>(found), classes - 1));

@@ -23,7 +23,8 @@ class Threefry {
 
   Block Next() {
     constexpr int kTurns[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
-    uint32_t a = Low(counter_) + key_[0], b = High(counter_) + key_[1];
+    uint32_t a = Low(counter_) + key_[0];
+    uint32_t b = High(counter_) + key_[1];
     for (uint32_t four = 0; four < 5; ++four) {
       for (const int turn : kTurns[four % 2]) {
         a += b;

@@ -219,7 +219,8 @@ struct Reduce {
 
   template <class T>
   static void RunQuantized(const Node& n, const ReducePlan& plan) {
-    const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
+    const Affine from = AffineOf(n.in(0));
+    const Affine to = AffineOf(n.out(0));
     const int64_t folds = Folds(plan);
     if constexpr (kMultiplies) return RunProducts(n, plan, QuantizedProd<T>(from, to, folds));
     const auto load = [](T x) FUSEBOX_INLINE { return int64_t{x}; };
@@ -264,7 +265,8 @@ struct Reduce {
   static bool IsOfImage(const Node& n) {
     const Tensor axes = n.in(1);
     if (n.in(0).rank() != 4 || axes.count() != 2 || !n.attrs().b("keep_dims", false)) return false;
-    const int64_t first = IntAt(axes, 0), second = IntAt(axes, 1);
+    const int64_t first = IntAt(axes, 0);
+    const int64_t second = IntAt(axes, 1);
     return (first == 1 && second == 2) || (first == 2 && second == 1);
   }
 

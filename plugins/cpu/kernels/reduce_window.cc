@@ -40,7 +40,9 @@ struct ReduceWindow {
     return values;
   }
   static Shape Folded(const Node& n) {
-    const Shape window = Values(n, 2), step = Values(n, 3), inner = Values(n, 4);
+    const Shape window = Values(n, 2);
+    const Shape step = Values(n, 3);
+    const Shape inner = Values(n, 4);
     Shape dims(n.in(0));
     for (int i = 0; i < dims.rank(); ++i) {
       const int64_t last = Product(window[i] - 1, inner[i]);  // of the window, from its first
@@ -86,9 +88,12 @@ struct ReduceWindow {
  private:
   template <class T, class F>
   static void Run(const Node& n, const Shape& dims, const F& fold) {
-    const Shape dense = Strides(Shape(n.in(0))), window = Values(n, 2), step = Values(n, 3),
-                inner = Values(n, 4);
-    Shape outer_strides = dense, inner_strides = dense;
+    const Shape dense = Strides(Shape(n.in(0)));
+    const Shape window = Values(n, 2);
+    const Shape step = Values(n, 3);
+    const Shape inner = Values(n, 4);
+    Shape outer_strides = dense;
+    Shape inner_strides = dense;
     for (int i = 0; i < dims.rank(); ++i) {
       // The step of a single position is unused and may have any value.
       outer_strides[i] = dims[i] > 1 ? dense[i] * step[i] : 0;
@@ -101,7 +106,8 @@ struct ReduceWindow {
     const int64_t members = Count(window);
     ParallelFor(n.host(), static_cast<size_t>(Count(dims)), Grain(members),
                 [&](size_t begin, size_t end, uint32_t) {
-                  Walk<1> place(dims, {outer_strides}), member(window, {inner_strides});
+                  Walk<1> place(dims, {outer_strides});
+                  Walk<1> member(window, {inner_strides});
                   place.Seek(static_cast<int64_t>(begin));
                   for (size_t i = begin; i < end; ++i, place.Next()) {
                     T total = start;

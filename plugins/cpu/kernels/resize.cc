@@ -40,10 +40,14 @@ void InferResized(const Node& n, Infer& out) {
   if (in.rank() >= 0 && in.rank() != 4) Fail("expected rank 4, got " + std::to_string(in.rank()), Operand(0));
   if (in.rank() >= 0 && (in.dim(1) == 0 || in.dim(2) == 0)) Fail("an image without pixels", Operand(0));
   Shape dims{-1, -1, -1, -1};
-  if (in.rank() >= 0) dims[0] = in.dim(0), dims[3] = in.dim(3);
+  if (in.rank() >= 0) {
+    dims[0] = in.dim(0);
+    dims[3] = in.dim(3);
+  }
   if (n.in(1).has_value()) {
     const Shape size = NewSize(n);
-    dims[1] = size[0], dims[2] = size[1];
+    dims[1] = size[0];
+    dims[2] = size[1];
   }
   out.set(0, in.dtype(), dims);
 }
@@ -80,7 +84,8 @@ struct ResizeNearest {
   }
   void invoke(const Node& n, uint32_t slot) const {
     const Grid grid(n);
-    const Shape in(n.in(0)), out(n.out(0));
+    const Shape in(n.in(0));
+    const Shape out(n.out(0));
     const size_t pixel = static_cast<size_t>(in[3]) * ElementSize(n.in(0).dtype());
     if (pixel == 0) return;
     auto* const offsets = n.scratch<size_t>(slot);
@@ -155,7 +160,8 @@ struct ResizeBilinear {
     int64_t low_weight, high_weight;
     FixedTap(const Grid& grid, int64_t at, int64_t in, int64_t out) {
       const bool corners = grid.align_corners && out > 1;
-      const int64_t from = corners ? in - 1 : in, to = corners ? out - 1 : out;
+      const int64_t from = corners ? in - 1 : in;
+      const int64_t to = corners ? out - 1 : out;
       const int64_t scale = (Product(kOne, from) + to / 2) / to;
       const int64_t position = grid.half_pixel ? at * scale + scale / 2 - kOne / 2 : at * scale;
       low = std::min(std::max<int64_t>(position / kOne, 0), in - 1);
@@ -176,7 +182,8 @@ struct ResizeBilinear {
   template <class E, class Tap>
   static void Run(const Node& n, uint32_t slot) {
     const Grid grid(n);
-    const Shape in(n.in(0)), out(n.out(0));
+    const Shape in(n.in(0));
+    const Shape out(n.out(0));
     const int64_t c = in[3];
     Tap* const columns = n.scratch<Tap>(slot);
     for (int64_t x = 0; x < out[2]; ++x) std::construct_at(columns + x, grid, x, in[2], out[2]);
@@ -208,11 +215,14 @@ struct ResizeBilinear {
   template <class W, class E, class Tap>
   FUSEBOX_INLINE static void Mix(const Corners<E>& from, const Tap& x, const Tap& y, int64_t channels,
                                  E* to) {
-    const W w11 = static_cast<W>(y.high_weight * x.high_weight),
-            w10 = static_cast<W>(y.high_weight * x.low_weight),
-            w01 = static_cast<W>(y.low_weight * x.high_weight),
-            w00 = static_cast<W>(y.low_weight * x.low_weight);
-    const E *tl = from.top_left, *tr = from.top_right, *bl = from.bottom_left, *br = from.bottom_right;
+    const W w11 = static_cast<W>(y.high_weight * x.high_weight);
+    const W w10 = static_cast<W>(y.high_weight * x.low_weight);
+    const W w01 = static_cast<W>(y.low_weight * x.high_weight);
+    const W w00 = static_cast<W>(y.low_weight * x.low_weight);
+    const E* tl = from.top_left;
+    const E* tr = from.top_right;
+    const E* bl = from.bottom_left;
+    const E* br = from.bottom_right;
 #pragma GCC ivdep
     for (int64_t i = 0; i < channels; ++i)
       to[i] = Tap::template Finish<E>(static_cast<W>(tl[i]) * w00 + static_cast<W>(bl[i]) * w10 +

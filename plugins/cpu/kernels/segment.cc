@@ -93,7 +93,8 @@ struct Unsorted {
 
   static void infer(const Node& n, Infer& out) {
     Arity(n, 3, 3);
-    const Tensor in = n.in(0), ids = n.in(1);
+    const Tensor in = n.in(0);
+    const Tensor ids = n.in(1);
     if (!n.in(2).has_value()) out.needs_value(2);
     if (in.rank() < 0 || ids.rank() < 0) return out.unranked(0, in.dtype());
     if (ids.rank() > in.rank()) Fail("more dimensions than the data", Operand(1));
@@ -136,7 +137,8 @@ struct SegmentSum {
 
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 2);
-    const Tensor in = n.in(0), ids = n.in(1);
+    const Tensor in = n.in(0);
+    const Tensor ids = n.in(1);
     if (ids.rank() >= 0 && ids.rank() != 1) Fail("expected a list", Operand(1));
     if (!ids.has_value()) out.needs_value(1);
     if (in.rank() < 0) return out.unranked(0, in.dtype());

@@ -68,7 +68,9 @@ struct Select {
   static void infer(const Node& n, Infer& out) {
     Arity(n, 3, 3);
     SameDtype(n, 1, 2);
-    const Tensor x = n.in(1), y = n.in(2), c = n.in(0);
+    const Tensor x = n.in(1);
+    const Tensor y = n.in(2);
+    const Tensor c = n.in(0);
     if (x.rank() < 0) return out.like(0, y);
     Shape dims(x);
     if (y.rank() >= 0) {
@@ -89,7 +91,9 @@ struct Select {
     out.set(0, x.dtype(), dims);
   }
   void invoke(const Node& n) const {
-    const Shape dims(n.out(0)), c(n.in(0)), dense = Strides(dims);
+    const Shape dims(n.out(0));
+    const Shape c(n.in(0));
+    const Shape dense = Strides(dims);
     Shape steps = dense;
     if (c.rank() != dims.rank() || Count(c) == 1)
       for (int i = 0; i < dims.rank(); ++i) steps[i] = i == 0 && c.rank() == 1 && c[0] != 1 ? 1 : 0;

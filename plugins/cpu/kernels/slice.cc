@@ -30,7 +30,8 @@ struct Slice {
     Shape sizes = Values(n, 2);
     const Shape begin = n.in(1).has_value() ? Values(n, 1) : Shape();
     for (int i = 0; i < sizes.rank(); ++i) {
-      const int64_t dim = in.rank() < 0 ? -1 : in.dim(i), at = begin.rank() > i ? begin[i] : -1;
+      const int64_t dim = in.rank() < 0 ? -1 : in.dim(i);
+      const int64_t at = begin.rank() > i ? begin[i] : -1;
       if (sizes[i] < -1) Fail("a size of " + std::to_string(sizes[i]), Operand(2));
       if (begin.rank() > 0 && (at < 0 || (dim >= 0 && at > dim)))
         Fail("begin " + std::to_string(at) + " of dimension " + std::to_string(dim), Operand(1));
@@ -53,7 +54,9 @@ struct Slice {
   }
 
   void invoke(const Node& n) const {
-    const Shape strides = Strides(Shape(n.in(0))), sizes = Sizes(n), begin = Values(n, 1);
+    const Shape strides = Strides(Shape(n.in(0)));
+    const Shape sizes = Sizes(n);
+    const Shape begin = Values(n, 1);
     CheckPlanned(sizes, n.out(0));
     int64_t origin = 0;
     for (int i = 0; i < begin.rank(); ++i) origin += begin[i] * strides[i];
@@ -122,7 +125,7 @@ class StridedSlice {
     const Masks masks(n);
     const Shape dims(n.in(0));
     if (masks.ellipsis & (masks.ellipsis - 1)) Fail("more than one ellipsis", "attr ellipsis_mask");
-    int named = 0;  // operand dims with an entry of their own
+    int named = 0;  // operand dims that have an entry
     for (int i = 0; i < length; ++i) named += !Bit(masks.ellipsis, i) && !Bit(masks.new_axis, i);
     if (named > dims.rank())
       Fail(std::to_string(named) + " dimensions in a slice of rank " + std::to_string(dims.rank()));
@@ -153,8 +156,12 @@ class StridedSlice {
   }
 
   static void AddNamed(const Node& n, const Masks& masks, int i, int64_t dim, StridedBox& box) {
-    const Tensor begin = n.in(1), end = n.in(2), strides = n.in(3);
-    const bool shrink = Bit(masks.shrink, i), from_first = Bit(masks.begin, i), to_last = Bit(masks.end, i);
+    const Tensor begin = n.in(1);
+    const Tensor end = n.in(2);
+    const Tensor strides = n.in(3);
+    const bool shrink = Bit(masks.shrink, i);
+    const bool from_first = Bit(masks.begin, i);
+    const bool to_last = Bit(masks.end, i);
     const int64_t step = strides.has_value() ? IntAt(strides, i) : 0;
     if (strides.has_value() && step == 0) Fail("a stride of 0", Operand(3));
     const bool known = dim >= 0 && strides.has_value() && (from_first || begin.has_value()) &&
@@ -164,7 +171,8 @@ class StridedSlice {
       if (!shrink) box.result.push_back(-1);
       return;
     }
-    const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? dim : dim - 1;
+    const int64_t low = step > 0 ? 0 : -1;
+    const int64_t high = step > 0 ? dim : dim - 1;
     const int64_t asked = from_first ? (step > 0 ? 0 : dim - 1) : IntAt(begin, i);
     const int64_t first = asked < 0 && !from_first ? asked + dim : asked;
     if (shrink) {
@@ -202,7 +210,8 @@ struct DynamicUpdateSlice {
   static void infer(const Node& n, Infer& out) {
     Arity(n, 3, 3);
     SameDtype(n, 0, 1);
-    const Tensor in = n.in(0), update = n.in(1);
+    const Tensor in = n.in(0);
+    const Tensor update = n.in(1);
     if (in.rank() >= 0 && update.rank() >= 0) {
       if (in.rank() != update.rank())
         Fail("has rank " + std::to_string(update.rank()) + ", the operand " + std::to_string(in.rank()),
@@ -214,8 +223,12 @@ struct DynamicUpdateSlice {
     out.like(0, in);
   }
   void invoke(const Node& n) const {
-    const Tensor in = n.in(0), out = n.out(0);
-    const Shape dims(in), update(n.in(1)), strides = Strides(dims), start = IntList(n.in(2), 2);
+    const Tensor in = n.in(0);
+    const Tensor out = n.out(0);
+    const Shape dims(in);
+    const Shape update(n.in(1));
+    const Shape strides = Strides(dims);
+    const Shape start = IntList(n.in(2), 2);
     if (start.rank() != dims.rank())
       Fail("has " + std::to_string(start.rank()) + " values for rank " + std::to_string(dims.rank()),
            Operand(2));

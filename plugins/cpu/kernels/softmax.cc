@@ -30,7 +30,8 @@ void RequireFloatsOrBytes(const Node& n) {
 // Calls f(x, y, length) for every row.
 template <class T, class R = T, class F>
 void ForEachRow(const Node& n, const F& f) {
-  const int64_t length = n.in(0).dim(-1), count = n.in(0).count();
+  const int64_t length = n.in(0).dim(-1);
+  const int64_t count = n.in(0).count();
   if (count == 0) return;
   const T* x = n.in(0).data<const T>();
   R* y = n.out(0).data<R>();
@@ -72,7 +73,8 @@ FUSEBOX_INLINE inline T SumOf(int64_t count, const F& f) {
 }
 
 // Rows of fewer elements are computed together, so that a loop over elements is long.
-constexpr int64_t kShortRow = 32, kJoinedRows = 512 / kShortRow;
+constexpr int64_t kShortRow = 32;
+constexpr int64_t kJoinedRows = 512 / kShortRow;
 
 // exp((x - most of its row) * beta) for `rows` rows. x and y may be the same memory.
 template <class T>
@@ -88,7 +90,8 @@ FUSEBOX_INLINE inline void Powers(const T* x, T* y, int64_t rows, int64_t length
 // Calls f(x, y, rows, length) for one long row or some short ones.
 template <class T, class F>
 void ForEachRows(const Node& n, const F& f) {
-  const int64_t length = n.in(0).dim(-1), count = n.in(0).count();
+  const int64_t length = n.in(0).dim(-1);
+  const int64_t count = n.in(0).count();
   if (count == 0) return;
   const T* x = n.in(0).data<const T>();
   T* y = n.out(0).data<T>();
@@ -117,7 +120,10 @@ struct Softmax {
     if (IsQuantized(n, 0) && n.in(0).dtype() != FBX_I16) powers_ = PowersOfBytes(Step(n));
   }
   static void supports(const Node& n) {
-    if (Widens(n)) return RequireQuantized(n, 0), RequireQuantized(n.out(0), "result 0");
+    if (Widens(n)) {
+      RequireQuantized(n, 0);
+      return RequireQuantized(n.out(0), "result 0");
+    }
     RequireFloatsOrBytes(n);
   }
   static void infer(const Node& n, Infer& out) {
@@ -210,7 +216,8 @@ struct LogSoftmax {
 
  private:
   void InvokeQuantized(const Node& n) const {
-    const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
+    const Affine from = AffineOf(n.in(0));
+    const Affine to = AffineOf(n.out(0));
     const double scale = from.scale;
     if (n.in(0).dtype() == FBX_I16)
       return Rows<int16_t>(n, to, scale, [scale](int32_t d) { return std::exp(-scale * d); });
@@ -256,7 +263,8 @@ struct L2Normalization {
  private:
   // The operand's scale cancels out.
   void InvokeQuantized(const Node& n) const {
-    const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
+    const Affine from = AffineOf(n.in(0));
+    const Affine to = AffineOf(n.out(0));
     const QuantizedRange range(activation_, n.out(0));
     Dispatch(kQuantized, n.in(0).dtype(), [&]<class T>() {
       ForEachRow<T>(n, [&](const T* x, T* y, int64_t length) {

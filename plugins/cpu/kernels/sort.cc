@@ -60,7 +60,8 @@ struct TopK {
   }
 
   void invoke(const Node& n, State& state) const {
-    const int64_t size = n.in(0).dim(-1), k = n.out(0).dim(-1);
+    const int64_t size = n.in(0).dim(-1);
+    const int64_t k = n.out(0).dim(-1);
     if (Count(n) != k) Fail("k differs from the planned one", Operand(1));
     const int64_t rows = CountBefore(Shape(n.in(0)), n.in(0).rank() - 1);
     if (k == 0 || rows == 0) return;

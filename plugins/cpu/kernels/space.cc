@@ -23,8 +23,12 @@ int64_t Times(int64_t dim, int64_t by) { return dim < 0 ? -1 : Product(dim, by);
 
 // Copies between [b, y, x, c] with y = blocks of height, x = blocks of width, and [b, y/s, x/s, s*s*c].
 void MoveBlocks(const Node& n, const Shape& space, int64_t block, bool to_depth) {
-  const int64_t b = space[0], y = space[1] / block, x = space[2] / block, c = space[3];
-  const int64_t row = space[2] * c, cell = block * block * c;
+  const int64_t b = space[0];
+  const int64_t y = space[1] / block;
+  const int64_t x = space[2] / block;
+  const int64_t c = space[3];
+  const int64_t row = space[2] * c;
+  const int64_t cell = block * block * c;
   const Shape dims{b, y, x, block, block, c};
   const Shape in_space{space[1] * row, block * row, block * c, row, c, 1};
   const Shape in_depth{y * x * cell, x * cell, cell, block * c, c, 1};
@@ -112,9 +116,12 @@ void ForPositions(const Blocks& b, const F& f) {
 // i of a blocked dim is index i * size + position - before in `space`.
 void MovePosition(const Node& n, const Blocks& b, int64_t k, const Shape& position, const Shape& space,
                   const Shape& blocked, int64_t batch, bool to_batch) {
-  const Shape dense_space = Strides(space), dense_blocked = Strides(blocked);
-  Shape dims = space, in_space = dense_space;
-  int64_t space_origin = 0, blocked_origin = k * batch * dense_blocked[0];
+  const Shape dense_space = Strides(space);
+  const Shape dense_blocked = Strides(blocked);
+  Shape dims = space;
+  Shape in_space = dense_space;
+  int64_t space_origin = 0;
+  int64_t blocked_origin = k * batch * dense_blocked[0];
   dims[0] = batch;
   for (int i = 0; i < b.size.rank(); ++i) {
     const int d = i + 1;
@@ -156,7 +163,8 @@ struct SpaceToBatchNd {
   }
   void invoke(const Node& n) const {
     const Blocks b = BlocksOf(n);
-    const Shape space(n.in(0)), blocked = Blocked(n, b);
+    const Shape space(n.in(0));
+    const Shape blocked = Blocked(n, b);
     CheckPlanned(blocked, n.out(0));
     if (Count(blocked) == 0) return;
     Bits128 zero;
@@ -191,7 +199,8 @@ struct BatchToSpaceNd {
   }
   void invoke(const Node& n) const {
     const Blocks b = BlocksOf(n);
-    const Shape blocked(n.in(0)), space = Spread(n, b);
+    const Shape blocked(n.in(0));
+    const Shape space = Spread(n, b);
     CheckPlanned(space, n.out(0));
     if (Count(space) == 0) return;
     ForPositions(b, [&](int64_t k, const Shape& position) {

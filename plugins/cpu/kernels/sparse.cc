@@ -29,7 +29,8 @@ Shape Sizes(const Node& n, uint32_t operand) {
 int64_t PlaceAt(const Node& n, uint32_t operand, int64_t first, int64_t depth, const Shape& sizes) {
   int64_t place = 0;
   for (int64_t d = 0; d < depth; ++d) {
-    const int64_t at = IntAt(n.in(operand), first + d), size = sizes[static_cast<int>(d)];
+    const int64_t at = IntAt(n.in(operand), first + d);
+    const int64_t size = sizes[static_cast<int>(d)];
     if (at < 0 || at >= size)
       Fail("index " + std::to_string(at) + " is outside of dimension " + std::to_string(size),
            Operand(operand));
@@ -63,7 +64,8 @@ struct SparseToDense {
     SetUnknownDimsOfList(n, out, 1, n.in(2).dtype());
   }
   void invoke(const Node& n) const {
-    const Shape dims = Sizes(n, 1), where(n.in(0));
+    const Shape dims = Sizes(n, 1);
+    const Shape where(n.in(0));
     CheckPlanned(dims, n.out(0));
     const bool same = n.in(2).rank() == 0;
     const int64_t depth = where.rank() == 2 ? where[1] : 1;
@@ -95,7 +97,8 @@ struct EmbeddingLookupSparse {
   static void infer(const Node& n, Infer& out) {
     Arity(n, 5, 5);
     SameDtype(n, 3, 4);
-    const Tensor where = n.in(1), table = n.in(4);
+    const Tensor where = n.in(1);
+    const Tensor table = n.in(4);
     for (const uint32_t i : {0u, 2u, 3u}) RequireList(n, i);
     if (where.rank() >= 0 && where.rank() != 2)
       Fail("expected a matrix, got rank " + std::to_string(where.rank()), Operand(1));
@@ -106,7 +109,10 @@ struct EmbeddingLookupSparse {
     out.set(0, table.dtype(), Combined(n));
   }
   void invoke(const Node& n) const {
-    const Shape dims = Combined(n), table(n.in(4)), sizes = Sizes(n, 2), where(n.in(1));
+    const Shape dims = Combined(n);
+    const Shape table(n.in(4));
+    const Shape sizes = Sizes(n, 2);
+    const Shape where(n.in(1));
     CheckPlanned(dims, n.out(0));
     if (where[1] != sizes.rank())
       Fail("indices of " + std::to_string(where[1]) + " for rank " + std::to_string(sizes.rank()),
@@ -118,7 +124,8 @@ struct EmbeddingLookupSparse {
 
  private:
   static Shape Combined(const Node& n) {
-    const Shape sizes = Sizes(n, 2), table(n.in(4));
+    const Shape sizes = Sizes(n, 2);
+    const Shape table(n.in(4));
     if (sizes.rank() < 1) Fail("the sparse tensor is a scalar", Operand(2));
     Shape dims;
     for (int i = 0; i + 1 < sizes.rank(); ++i) dims.push_back(sizes[i]);
@@ -134,9 +141,11 @@ struct EmbeddingLookupSparse {
     const T* const table = n.in(4).data<const T>();
     T* const out = n.out(0).data<T>();
     std::fill_n(out, n.out(0).count(), T(0));
-    const int64_t count = n.in(0).dim(0), depth = sizes.rank() - 1;
+    const int64_t count = n.in(0).dim(0);
+    const int64_t depth = sizes.rank() - 1;
     int64_t bucket = 0;
-    T sum = 0, squares = 0;
+    T sum = 0;
+    T squares = 0;
     const auto finish = [&](int64_t members) {
       if (members == 0 || combiner == "SUM") return;
       const T by = combiner == "MEAN" ? sum : std::sqrt(squares);
@@ -148,12 +157,17 @@ struct EmbeddingLookupSparse {
       if (next < bucket) Fail("the places are not in ascending order", Operand(1));
       if (next > bucket) {
         finish(members);
-        bucket = next, members = 0, sum = 0, squares = 0;
+        bucket = next;
+        members = 0;
+        sum = 0;
+        squares = 0;
       }
       const int64_t row = IntAt(n.in(0), i);
       if (row < 0 || row >= rows)
         Fail("index " + std::to_string(row) + " is outside of dimension " + std::to_string(rows), Operand(0));
-      ++members, sum += weights[i], squares += weights[i] * weights[i];
+      ++members;
+      sum += weights[i];
+      squares += weights[i] * weights[i];
       for (int64_t k = 0; k < width; ++k) out[bucket * width + k] += table[row * width + k] * weights[i];
     }
     finish(members);
@@ -174,7 +188,9 @@ struct HashtableLookup {
     Arity(n, 3, 3, 2);
     RequireList(n, 0);
     RequireList(n, 1);
-    const Tensor wanted = n.in(0), keys = n.in(1), table = n.in(2);
+    const Tensor wanted = n.in(0);
+    const Tensor keys = n.in(1);
+    const Tensor table = n.in(2);
     const int64_t count = wanted.rank() == 1 ? wanted.dim(0) : -1;
     out.set(1, FBX_U8, {count});
     if (table.rank() < 0) return out.unranked(0, table.dtype());
@@ -189,7 +205,8 @@ struct HashtableLookup {
   }
   void invoke(const Node& n) const {
     Shape dims(n.in(2));
-    const int64_t width = CountFrom(dims, 1), count = n.in(0).dim(0);
+    const int64_t width = CountFrom(dims, 1);
+    const int64_t count = n.in(0).dim(0);
     dims[0] = count;
     for (int64_t i = 0; i < count; ++i) n.out(1).data<uint8_t>()[i] = RowOf(n, i) >= 0 ? 1 : 0;
     if (n.in(2).dtype() == FBX_STRING) {

@@ -21,7 +21,8 @@ struct Rfft2D {
   struct State {
     std::vector<std::complex<float>> rows, columns;
     std::vector<std::complex<double>> wide_rows, wide_columns;
-    uint32_t slot = 0, workers = 1;  // scratch: one column per worker
+    uint32_t slot = 0;
+    uint32_t workers = 1;  // scratch: one column per worker
 
     template <class T>
     const std::complex<T>* RootsOf(bool of_rows) const {
@@ -82,7 +83,9 @@ struct Rfft2D {
   static void Run(const Node& n, const State& state) {
     const Lengths lengths = LengthsOf(n);
     const Shape in(n.in(0));
-    const int64_t height = in[in.rank() - 2], width = in[in.rank() - 1], half = lengths.columns / 2 + 1;
+    const int64_t height = in[in.rank() - 2];
+    const int64_t width = in[in.rank() - 1];
+    const int64_t half = lengths.columns / 2 + 1;
     const int64_t images = CountBefore(in, in.rank() - 2);
     const auto run = [&](size_t begin, size_t end, uint32_t worker) {
       std::complex<T>* column = n.scratch<std::complex<T>>(state.slot) + worker * lengths.rows;

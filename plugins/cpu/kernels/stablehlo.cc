@@ -60,7 +60,8 @@ struct OfOneShape {
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 2);
     SameDtype(n, 0, 1);
-    const Tensor x = n.in(0), y = n.in(1);
+    const Tensor x = n.in(0);
+    const Tensor y = n.in(1);
     if (x.rank() < 0) return out.like(0, y);
     Shape dims(x);
     if (y.rank() >= 0 && y.rank() != dims.rank())
@@ -100,10 +101,12 @@ struct StablehloPad {
     int64_t size, first, count, at, step;
   };
   static Placed PlacedAlong(const Node& n, int i) {
-    const __int128 dim = n.in(0).dim(i), low = n.attrs().i64s("edge_padding_low")[static_cast<size_t>(i)],
-                   high = n.attrs().i64s("edge_padding_high")[static_cast<size_t>(i)],
-                   between = n.attrs().i64s("interior_padding")[static_cast<size_t>(i)];
-    const __int128 step = between + 1, size = low + high + dim + (dim > 0 ? (dim - 1) * between : 0);
+    const __int128 dim = n.in(0).dim(i);
+    const __int128 low = n.attrs().i64s("edge_padding_low")[static_cast<size_t>(i)];
+    const __int128 high = n.attrs().i64s("edge_padding_high")[static_cast<size_t>(i)];
+    const __int128 between = n.attrs().i64s("interior_padding")[static_cast<size_t>(i)];
+    const __int128 step = between + 1;
+    const __int128 size = low + high + dim + (dim > 0 ? (dim - 1) * between : 0);
     if (between < 0 || size < 0 || size > INT64_MAX)
       Fail("dimension " + std::to_string(i) + " has an invalid padding");
     const __int128 first = low < 0 ? std::min((-low + step - 1) / step, dim) : 0;
@@ -133,12 +136,14 @@ struct StablehloPad {
     out.set(0, in.dtype(), dims);
   }
   void invoke(const Node& n) const {
-    const Shape in = Strides(Shape(n.in(0))), dense = Strides(Shape(n.out(0)));
+    const Shape in = Strides(Shape(n.in(0)));
+    const Shape dense = Strides(Shape(n.out(0)));
     const size_t width = ElementSize(n.in(0).dtype());
     if (n.out(0).count() == 0) return;
     FillElements(width, n.in(1).data<const void>(), MutableElements(n.out(0)), n.out(0).count());
     Shape dims, to;
-    int64_t from = 0, at = 0;
+    int64_t from = 0;
+    int64_t at = 0;
     for (int i = 0; i < in.rank(); ++i) {
       const Placed axis = PlacedAlong(n, i);
       dims.push_back(axis.count);

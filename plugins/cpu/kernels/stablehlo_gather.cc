@@ -19,7 +19,8 @@ class GatherDims {
         start_map(List(n, "start_index_map")),
         sizes(List(n, "slice_sizes")),
         vector_dim(n.attrs().i64("index_vector_dim", 0)) {
-    const Tensor in = n.in(0), starts = n.in(1);
+    const Tensor in = n.in(0);
+    const Tensor starts = n.in(1);
     if (sizes.rank() != in.rank())
       Fail("has " + std::to_string(sizes.rank()) + " values for rank " + std::to_string(in.rank()),
            "attr slice_sizes");
@@ -49,7 +50,8 @@ class GatherDims {
   Shape offset_dims, collapsed, start_map, sizes;
   int64_t vector_dim;
   int rank = 0;  // rank of the result
-  std::array<bool, 2 * kMaxRank> is_offset{}, is_collapsed{};
+  std::array<bool, 2 * kMaxRank> is_offset{};
+  std::array<bool, 2 * kMaxRank> is_collapsed{};
 
  private:
   static Shape List(const Node& n, const char* attr) { return Shape(n.attrs().i64s(attr)); }
@@ -84,11 +86,13 @@ struct StablehloGather {
 
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 2);
-    const Tensor in = n.in(0), starts = n.in(1);
+    const Tensor in = n.in(0);
+    const Tensor starts = n.in(1);
     if (in.rank() < 0 || starts.rank() < 0) return out.unranked(0, in.dtype());
     const GatherDims g(n);
     Shape dims;
-    int batch = 0, slice = 0;
+    int batch = 0;
+    int slice = 0;
     for (int i = 0; i < g.rank; ++i) {
       if (g.is_offset[static_cast<size_t>(i)]) {
         while (g.is_collapsed[static_cast<size_t>(slice)]) ++slice;
@@ -104,7 +108,11 @@ struct StablehloGather {
 
   void invoke(const Node& n) const {
     const GatherDims g(n);
-    const Shape in(n.in(0)), starts(n.in(1)), dims(n.out(0)), from = Strides(in), dense = Strides(dims);
+    const Shape in(n.in(0));
+    const Shape starts(n.in(1));
+    const Shape dims(n.out(0));
+    const Shape from = Strides(in);
+    const Shape dense = Strides(dims);
     // Dims and strides: slices in the tensor and the result, batches in the indices and the result.
     Shape slice, slice_from, slice_to, batch, batch_from, batch_to;
     for (int d = 0; d < in.rank(); ++d) {

@@ -22,7 +22,9 @@ class ScatterDims {
         inserted(List(n, "inserted_window_dims")),
         to_operand(List(n, "scatter_dims_to_operand_dims")),
         vector_dim(n.attrs().i64("index_vector_dim", 0)) {
-    const Tensor in = n.in(0), indices = n.in(1), updates = n.in(2);
+    const Tensor in = n.in(0);
+    const Tensor indices = n.in(1);
+    const Tensor updates = n.in(2);
     if (vector_dim < 0 || vector_dim > indices.rank())
       Fail("is " + std::to_string(vector_dim) + " for rank " + std::to_string(indices.rank()),
            "attr index_vector_dim");
@@ -44,7 +46,8 @@ class ScatterDims {
 
   Shape window, inserted, to_operand;
   int64_t vector_dim;
-  Marks is_window{}, is_inserted{};
+  Marks is_window{};
+  Marks is_inserted{};
 
  private:
   static Shape List(const Node& n, const char* attr) { return Shape(n.attrs().i64s(attr)); }
@@ -103,7 +106,8 @@ class Places {
     int64_t element = 0;
     for (int d = 0; d < in_.rank(); ++d) {
       const int from = from_[static_cast<size_t>(d)];
-      const int64_t inside = from < 0 ? 0 : walk_.index(from), start = at[static_cast<size_t>(d)];
+      const int64_t inside = from < 0 ? 0 : walk_.index(from);
+      const int64_t start = at[static_cast<size_t>(d)];
       if (start < -inside || start >= in_[d] - inside) return -1;
       element += (start + inside) * strides_[d];
     }
@@ -112,7 +116,8 @@ class Places {
 
  private:
   static Walk<1> WalkOf(const Node& n, const ScatterDims& dims) {
-    const Shape updates(n.in(2)), index = Strides(Shape(n.in(1)));
+    const Shape updates(n.in(2));
+    const Shape index = Strides(Shape(n.in(1)));
     Shape strides;
     int batch = 0;
     for (int d = 0; d < updates.rank(); ++d) {

@@ -53,10 +53,12 @@ struct Tile {
     const auto [in, dims] = Merged(Shape(n.in(0)), Shape(n.out(0)));
     const Shape strides = Strides(in);
     const int last = dims.rank() - 1;
-    const int64_t run = last < 0 ? 1 : in[last], copies = last < 0 ? 1 : dims[last] / run;
+    const int64_t run = last < 0 ? 1 : in[last];
+    const int64_t copies = last < 0 ? 1 : dims[last] / run;
     Shape outer;
     for (int i = 0; i < last; ++i) outer.push_back(dims[i]);
-    const size_t width = ElementSize(n.in(0).dtype()), bytes = static_cast<size_t>(run) * width;
+    const size_t width = ElementSize(n.in(0).dtype());
+    const size_t bytes = static_cast<size_t>(run) * width;
     ParallelFor(n.host(), static_cast<size_t>(Count(outer)), Grain(run * copies),
                 [&](size_t begin, size_t end, uint32_t) {
                   Walk<1> walk(outer, {outer});
@@ -94,7 +96,8 @@ struct BroadcastTo {
   }
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 2);
-    const Tensor in = n.in(0), shape = n.in(1);
+    const Tensor in = n.in(0);
+    const Tensor shape = n.in(1);
     if (shape.has_value()) return out.set(0, in.dtype(), Target(n));
     SetUnknownDimsOfList(n, out, 1, in.dtype());
   }
@@ -127,7 +130,8 @@ struct BroadcastArgs {
     out.set(0, n.in(0).dtype(), {length});
   }
   void invoke(const Node& n) const {
-    const Shape a = IntList(n.in(0), 0), b = IntList(n.in(1), 1);
+    const Shape a = IntList(n.in(0), 0);
+    const Shape b = IntList(n.in(1), 1);
     for (const Shape& s : {a, b})
       for (const int64_t d : s)
         if (d < 0) Fail("a shape with a dimension of " + std::to_string(d));

@@ -39,8 +39,11 @@ struct Transpose {
   }
 
   void invoke(const Node& n) const {
-    const Shape in(n.in(0)), strides = Strides(in), perm = Permutation(n, in.rank());
-    Shape dims = in, from = in;
+    const Shape in(n.in(0));
+    const Shape strides = Strides(in);
+    const Shape perm = Permutation(n, in.rank());
+    Shape dims = in;
+    Shape from = in;
     for (int i = 0; i < in.rank(); ++i) {
       dims[i] = in[static_cast<int>(perm[i])];
       from[i] = strides[static_cast<int>(perm[i])];
@@ -60,7 +63,9 @@ struct ReverseV2 {
     out.like(0, n.in(0));
   }
   void invoke(const Node& n) const {
-    const Shape dims(n.in(0)), dense = Strides(dims), axes = IntList(n.in(1), 1);
+    const Shape dims(n.in(0));
+    const Shape dense = Strides(dims);
+    const Shape axes = IntList(n.in(1), 1);
     Shape from = dense;
     int64_t origin = 0;
     if (Count(dims) == 0) return;
@@ -103,12 +108,14 @@ struct ReverseSequence {
   }
   void invoke(const Node& n) const {
     const auto [seq, batch] = AxesOf(n);
-    const Shape dims(n.in(0)), dense = Strides(dims);
+    const Shape dims(n.in(0));
+    const Shape dense = Strides(dims);
     const size_t width = ElementSize(n.in(0).dtype());
     Shape part = dims;
     part[batch] = 1;
     for (int64_t b = 0; b < dims[batch]; ++b) {
-      const int64_t length = IntAt(n.in(1), b), base = b * dense[batch];
+      const int64_t length = IntAt(n.in(1), b);
+      const int64_t base = b * dense[batch];
       if (length < 0 || length > dims[seq])
         Fail("length " + std::to_string(length) + " of a sequence of " + std::to_string(dims[seq]),
              Operand(1));

@@ -28,9 +28,14 @@ struct TransposeConv {
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
   struct State {
-    int64_t chunk = 0, rows = 0, stride = 0;  // input pixels of a product; result rows of a task; of products
+    int64_t chunk = 0;
+    int64_t rows = 0;
+    int64_t stride = 0;  // input pixels of a product; result rows of a task; of products
     uint32_t workers = 0;
-    uint32_t products = 0, totals = 0, filter = 0, panels = 0;
+    uint32_t products = 0;
+    uint32_t totals = 0;
+    uint32_t filter = 0;
+    uint32_t panels = 0;
     BytePlan bytes_plan;
     QuantizedBytes::State bytes;
     QuantizedWords::State words;
@@ -66,7 +71,8 @@ struct TransposeConv {
     RequireRank(n, 1, 4);
     RequireRank(n, 2, 4);
     ReadWindowOptions(n);
-    const Tensor filter = n.in(1), in = n.in(2);
+    const Tensor filter = n.in(1);
+    const Tensor in = n.in(2);
     for (int i = 1; i < 3; ++i)
       if (DimOrUnknown(filter, i) == 0) Fail("an empty filter " + Text(filter.dims()), Operand(1));
     SameDim(DimOrUnknown(filter, 3), DimOrUnknown(in, 3), "channels of the filter and of the input");
@@ -85,7 +91,8 @@ struct TransposeConv {
   }
 
   State prepare(const Node& n, Plan& plan) const {
-    constexpr int64_t kLeast = 12, kMost = 96;
+    constexpr int64_t kLeast = 12;
+    constexpr int64_t kMost = 96;
     const Geometry g(n, window_);
     const int64_t width = n.in(2).dtype() == FBX_F64 || n.in(2).dtype() == FBX_I16 ? 8 : 4;
     const auto scratch = [&](int64_t elements, int64_t bytes) {
@@ -183,9 +190,10 @@ struct TransposeConv {
                const F& multiply) const {
     std::fill_n(totals, rows.count * g.out_row(), Total(0));
     Total* const products = n.scratch<Total>(state.products) + rows.worker * state.chunk * state.stride;
-    const int64_t stride = window_.height.stride, reach = rows.first + g.pad_top;
-    const int64_t first = std::max<int64_t>(0, (reach - g.filter_height + stride) / stride),
-                  last = std::min(g.in_height, (reach + rows.count - 1) / stride + 1);
+    const int64_t stride = window_.height.stride;
+    const int64_t reach = rows.first + g.pad_top;
+    const int64_t first = std::max<int64_t>(0, (reach - g.filter_height + stride) / stride);
+    const int64_t last = std::min(g.in_height, (reach + rows.count - 1) / stride + 1);
     for (int64_t pixel = first * g.in_width; pixel < last * g.in_width; pixel += state.chunk) {
       const int64_t count = std::min(state.chunk, last * g.in_width - pixel);
       multiply(rows.image * g.pixels() + pixel, count, products);
@@ -203,7 +211,8 @@ struct TransposeConv {
                                const Total* products, Total* totals) const {
     const int64_t left = x * window_.width.stride - g.pad_left;
     const int64_t top = y * window_.height.stride - g.pad_top - rows.first;
-    const int64_t first = std::max<int64_t>(0, -left), last = std::min(g.filter_width, g.out_width - left);
+    const int64_t first = std::max<int64_t>(0, -left);
+    const int64_t last = std::min(g.filter_width, g.out_width - left);
     const int64_t count = (last - first) * g.out_channels;
     for (int64_t ky = std::max<int64_t>(0, -top); ky < std::min(g.filter_height, rows.count - top); ++ky) {
       const Total* from = products + (ky * g.filter_width + first) * g.out_channels;
@@ -250,7 +259,9 @@ struct TransposeConv {
     product.ldc = product.n = g.columns();
     RunReals<double>(n, state, g, [&](uint32_t, const double* in, int64_t count, double* products) {
       RowProduct<double> part = product;
-      part.a = in, part.m = count, part.c = products;
+      part.a = in;
+      part.m = count;
+      part.c = products;
       Multiply(part);
     });
   }

@@ -32,8 +32,12 @@ struct PackedMatrix {
 struct BytePlan {
   int64_t chunk = 1;     // rows per task
   uint32_t workers = 0;  // number of scratch areas
-  bool copied = false, sums = false;
-  uint32_t rows_slot = 0, terms_slot = 0, sums_slot = 0, packed_slot = 0;
+  bool copied = false;
+  bool sums = false;
+  uint32_t rows_slot = 0;
+  uint32_t terms_slot = 0;
+  uint32_t sums_slot = 0;
+  uint32_t packed_slot = 0;
 };
 // `copied`: rows are built in scratch. `sums`: results are computed from sums in scratch.
 BytePlan PlanBytes(Plan& plan, const ProductShape& shape, bool copied, bool sums);
@@ -74,7 +78,8 @@ void ForByteTiles(const Node& n, const BytePlan& plan, const ProductShape& s, co
   const auto tasks = [&](size_t begin, size_t end, uint32_t worker) {
     const int64_t skipped = worker * plan.chunk;
     for (auto task = static_cast<int64_t>(begin); task < static_cast<int64_t>(end); ++task) {
-      const int64_t block = task % blocks, first = task / blocks % chunks * plan.chunk;
+      const int64_t block = task % blocks;
+      const int64_t first = task / blocks % chunks * plan.chunk;
       int32_t* const terms = all_terms + 2 * skipped;
       run(ByteTile{task / blocks / chunks,
                    first,

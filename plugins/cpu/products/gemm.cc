@@ -19,7 +19,8 @@ namespace fusebox::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // A block of b (kBlockColumns rows of kBlockDepth elements) stays in the L2 cache while all of a is read.
-constexpr int64_t kBlockColumns = 64, kBlockDepth = 768;
+constexpr int64_t kBlockColumns = 64;
+constexpr int64_t kBlockDepth = 768;
 
 // The sum of all lanes, by halves.
 template <class D>

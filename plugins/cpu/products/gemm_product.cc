@@ -73,8 +73,10 @@ GemmProduct::GemmProduct(const fbx_gemm_spec& spec) {
   if (order_ != FBX_GEMM_NK && order_ != FBX_GEMM_KN)
     throw Reject{"ATTR", "order " + std::to_string(order_), "attr order"};
   const std::span<const int64_t> dims = Tensor(spec.weights).dims();
-  const int64_t last = dims.back(), others = Count(dims.first(dims.size() - 1));
-  n_ = order_ == FBX_GEMM_NK ? others : last, k_ = order_ == FBX_GEMM_NK ? last : others;
+  const int64_t last = dims.back();
+  const int64_t others = Count(dims.first(dims.size() - 1));
+  n_ = order_ == FBX_GEMM_NK ? others : last;
+  k_ = order_ == FBX_GEMM_NK ? last : others;
   const bool bytes = weights_dtype_ == FBX_I8;
   if (bytes) CheckScales(*spec.weights);
   if (spec.input != nullptr && !bytes) throw Reject{"DTYPE", "i8 rows need i8 weights", "weights"};
@@ -133,7 +135,8 @@ void GemmProduct::SetActivation(const fbx_gemm_spec& spec) {
 void GemmProduct::SetResultScales(const fbx_gemm_spec& spec) {
   input_zero_ = RequireOneScale(spec.input, "input");
   const int32_t zero = RequireOneScale(spec.output, "output");
-  const float in = spec.input->scales[0], out = spec.output->scales[0];
+  const float in = spec.input->scales[0];
+  const float out = spec.output->scales[0];
   std::vector<FixedPoint> factors;
   for (const float scale : scales_)
     factors.emplace_back((scales_.size() > 1 ? double{in} * scale : double{in * scale}) / out);
@@ -256,7 +259,8 @@ void GemmProduct::Run(const fbx_host* host, const fbx_gemm_call& given) const {
   math::ParallelFor(host, static_cast<size_t>(tiles), math::Grain(work),
                     [&](size_t begin, size_t end, uint32_t) {
                       for (auto i = static_cast<int64_t>(begin); i < static_cast<int64_t>(end); ++i) {
-                        const int64_t row = i / blocks * kTileRows, column = i % blocks * kTileColumns;
+                        const int64_t row = i / blocks * kTileRows;
+                        const int64_t column = i % blocks * kTileColumns;
                         const Tile tile{row, std::min(kTileRows, call.m - row), column,
                                         std::min(kTileColumns, n_ - column)};
                         if (kind_ == Kind::kBytes) RunBytes(call, tile);

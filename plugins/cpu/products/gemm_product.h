@@ -57,7 +57,8 @@ class GemmProduct {
   int64_t n_, k_;
   fbx_gemm_order order_;
   fbx_dtype weights_dtype_;
-  const void *weights_, *bias_ = nullptr;
+  const void* weights_;
+  const void* bias_ = nullptr;
   fbx_gemm_activation activation_;
   float lowest_, highest_;
   std::vector<float> scales_;  // of i8 weights: N, or one

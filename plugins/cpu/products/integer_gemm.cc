@@ -7,7 +7,8 @@ namespace fusebox::cpu {
 namespace {
 
 // Number of products that fit into 31 bits: 255 * 255 each, or 32768 * 255 for 64-bit sums.
-constexpr int64_t kByteDepth = 8192, kMixedDepth = 256;
+constexpr int64_t kByteDepth = 8192;
+constexpr int64_t kMixedDepth = 256;
 
 FUSEBOX_INLINE inline int32_t Plus(int32_t a, int32_t b) {
   return static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
@@ -19,9 +20,13 @@ FUSEBOX_INLINE inline int64_t Plus(int64_t a, int64_t b) { return a + b; }
 template <int kColumns, class Part, class Sum>
 FUSEBOX_INLINE inline void Tile(const IntegerProduct<Sum>& x, const int16_t* a, const int16_t* b, int64_t k,
                                 Sum* c) {
-  Part s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-  const int16_t *b1 = kColumns > 1 ? b + x.ldb : b, *b2 = kColumns > 1 ? b1 + x.ldb : b,
-                *b3 = kColumns > 1 ? b2 + x.ldb : b;
+  Part s0 = 0;
+  Part s1 = 0;
+  Part s2 = 0;
+  Part s3 = 0;
+  const int16_t* b1 = kColumns > 1 ? b + x.ldb : b;
+  const int16_t* b2 = kColumns > 1 ? b1 + x.ldb : b;
+  const int16_t* b3 = kColumns > 1 ? b2 + x.ldb : b;
   for (int64_t p = 0; p < k; ++p) {
     s0 += a[p] * b[p];
     if constexpr (kColumns > 1) {

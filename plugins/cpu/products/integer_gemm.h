@@ -16,7 +16,7 @@ namespace fusebox::cpu {
 using namespace sdk;
 
 // c[i][j] = sum over p of a[i][p] * b[j][p], modulo 2^32 if Sum is int32_t. Leading dimensions are in
-// elements. Elements of b are in [-255, 255] unless `wide`; so are those of a if Sum is int32_t.
+// elements. Elements of b are in [-255, 255] unless `wide`; so are elements of a if Sum is int32_t.
 template <class Sum>
 struct IntegerProduct {
   const int16_t* a;
@@ -32,9 +32,11 @@ void Multiply(const IntegerProduct<int32_t>& product);
 void Multiply(const IntegerProduct<int64_t>& product);
 
 // The lines of a depthwise window, whose taps are packed in fours. Adjacent pixels that the fours of a line
-// reach have weights of their own, moved by `step` taps each.
+// reach have separate weights, moved by `step` taps each.
 struct TapLines {
-  int64_t taps = 0, step = 0, pixels = 1;  // no taps: not such a window
+  int64_t taps = 0;
+  int64_t step = 0;
+  int64_t pixels = 1;  // no taps: not such a window
 
   int64_t padded() const { return (taps + 3) / 4 * 4; }
   bool operator==(const TapLines&) const = default;
@@ -42,14 +44,19 @@ struct TapLines {
 
 // A product with constant weights [groups, columns, depth], in parallel tasks of some rows and columns.
 struct ProductShape {
-  int64_t m, n, k, groups = 1;
+  int64_t m;
+  int64_t n;
+  int64_t k;
+  int64_t groups = 1;
   TapLines lines = {};
 };
 struct ProductPlan {
   int64_t chunk = 1;     // rows per task
   uint32_t workers = 0;  // number of scratch areas
-  bool copied = false, wide = false;
-  uint32_t rows_slot = 0, sums_slot = 0;
+  bool copied = false;
+  bool wide = false;
+  uint32_t rows_slot = 0;
+  uint32_t sums_slot = 0;
 };
 inline constexpr int64_t kProductColumns = 64;  // columns per task
 
@@ -78,18 +85,20 @@ template <class Sum, class Rows, class Done>
 void RunProduct(const Node& n, const ProductPlan& plan, const ProductShape& s, const int16_t* weights,
                 const Rows& rows, const Done& done) {
   if (s.m == 0 || s.n == 0) return;
-  const int64_t blocks = (s.n + kProductColumns - 1) / kProductColumns,
-                chunks = (s.m + plan.chunk - 1) / plan.chunk;
+  const int64_t blocks = (s.n + kProductColumns - 1) / kProductColumns;
+  const int64_t chunks = (s.m + plan.chunk - 1) / plan.chunk;
   int16_t* made = plan.copied ? n.scratch<int16_t>(plan.rows_slot) : nullptr;
   Sum* all_sums = n.scratch<Sum>(plan.sums_slot);
   const auto run = [&](size_t begin, size_t end, uint32_t worker) {
     int16_t* scratch = made ? made + worker * plan.chunk * s.k : nullptr;
     Sum* sums = all_sums + worker * plan.chunk * kProductColumns;
     for (int64_t task = static_cast<int64_t>(begin); task < static_cast<int64_t>(end); ++task) {
-      const int64_t group = task / chunks / blocks, block = task / chunks % blocks;
-      const int64_t first = task % chunks * plan.chunk, column = block * kProductColumns;
-      const int64_t count = std::min(plan.chunk, s.m - first),
-                    columns = std::min(kProductColumns, s.n - column);
+      const int64_t group = task / chunks / blocks;
+      const int64_t block = task / chunks % blocks;
+      const int64_t first = task % chunks * plan.chunk;
+      const int64_t column = block * kProductColumns;
+      const int64_t count = std::min(plan.chunk, s.m - first);
+      const int64_t columns = std::min(kProductColumns, s.n - column);
       const ProductRows a = rows(group, first, count, scratch);
       const int64_t channel = group * s.n + column;
       Multiply(IntegerProduct<Sum>{a.at, a.stride, weights + channel * s.k, s.k, sums, columns, count,

@@ -18,8 +18,8 @@
 
 namespace fusebox::cpu {
 
-// What is known of a product when its node is created. Sizes that are not known yet are -1. The groups of the
-// shape are all matrices that the weights hold.
+// A product as far as it is known when its node is created. Sizes that are not known yet are -1. The groups
+// of the shape are all matrices that the weights hold.
 struct ProductSpec {
   ProductOperands operands;
   Activation activation = Activation::kNone;
@@ -31,7 +31,9 @@ struct ProductSpec {
 struct FloatPlan {
   int64_t chunk = 0;     // patches per buffer
   uint32_t workers = 0;  // number of buffers
-  uint32_t patches = 0, lines = 0, weights = 0;
+  uint32_t patches = 0;
+  uint32_t lines = 0;
+  uint32_t weights = 0;
 };
 
 struct ProductState {

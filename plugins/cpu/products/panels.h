@@ -30,7 +30,10 @@ void MultiplyParallel(const fbx_host* host, const RowProduct<float>& product, co
 // Matrices [n][k], one per group. With `taps`, the one matrix is stored as [n / taps][taps][k] and packed as
 // [taps][n / taps][k].
 struct PanelShape {
-  int64_t n, k, groups = 1, taps = 1;
+  int64_t n;
+  int64_t k;
+  int64_t groups = 1;
+  int64_t taps = 1;
   bool transposed = false;  // stored as [k][n]
 
   math::F32Layout layout() const { return PanelLayout(n, k); }

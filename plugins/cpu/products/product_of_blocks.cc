@@ -103,7 +103,8 @@ size_t BlockProduct::PackedBytes(const Node& n) const {
 void BlockProduct::Pack(const Node& n, std::byte* to) const {
   const Tensor w = n.in(operands_.weights);
   const ByteLayout layout = Layout(n);
-  const size_t depth = static_cast<size_t>(w.dim(1)), blocks = depth / layout.k;
+  const size_t depth = static_cast<size_t>(w.dim(1));
+  const size_t blocks = depth / layout.k;
   std::fill_n(to, PackedBytes(n), std::byte{0});
   std::vector<int8_t> row(depth);
   for (size_t i = 0; i < layout.n; ++i) {
@@ -137,7 +138,8 @@ void BlockProduct::RunPart(const Node& n, const ProductState& state, const Produ
   const ByteKernels& code = BestByteKernels();
   const ByteLayout layout = Layout(n);
   auto* const packed = const_cast<std::byte*>(packed_->data<std::byte>());  // is only read
-  const auto depth = static_cast<size_t>(shape.k), stride = static_cast<size_t>(shape.n);
+  const auto depth = static_cast<size_t>(shape.k);
+  const auto stride = static_cast<size_t>(shape.n);
   const int32_t* const zeros = n.scratch<int32_t>(state.bytes.zeros) + part.first;
   for (int64_t r = 0; r < part.count; ++r) part.terms[0][r] = -(zeros[r] + code.signs.Offset(false));
   ByteTask product{.count = static_cast<size_t>(part.count),
@@ -145,7 +147,8 @@ void BlockProduct::RunPart(const Node& n, const ProductState& state, const Produ
                    .flipped = code.signs.Flips(false),
                    .layout = layout};
   for (size_t group = part.begin; group < part.end; ++group) {
-    const size_t first = group * SumsWidth(), columns = std::min(SumsWidth(), layout.n - first);
+    const size_t first = group * SumsWidth();
+    const size_t columns = std::min(SumsWidth(), layout.n - first);
     float* const y = n.out(0).data<float>() + static_cast<size_t>(part.first) * stride + first;
     for (size_t r = 0; r < product.count; ++r) std::fill_n(y + r * stride, columns, 0.0f);
     for (size_t b = 0; b * layout.k < depth; ++b) {
@@ -200,7 +203,8 @@ void SupportsBlocks(const Node& n, const ProductOperands& o) {
   if (n.in(o.input).dtype() != FBX_F32)
     throw Reject{"DTYPE", "blockwise scales, but activations are not f32", "operand 0"};
   const fbx_quant& q = *w.quant();
-  const int64_t rows = w.dim(0), columns = w.dim(1);
+  const int64_t rows = w.dim(0);
+  const int64_t columns = w.dim(1);
   if (q.block_size <= 0 || columns % q.block_size != 0 || q.count != rows * (columns / q.block_size))
     throw Reject{"QUANT",
                  std::to_string(q.count) + " scales for blocks of " + std::to_string(q.block_size) +

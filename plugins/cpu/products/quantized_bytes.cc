@@ -72,7 +72,8 @@ void QuantizedBytes::Finish(const Node& n, const State& state, int64_t sample, i
     return BestByteKernels().store(Results(n), static_cast<size_t>(first), static_cast<size_t>(count), sums,
                                    out.data<uint8_t>() + at);
   const fbx_quant& w = *n.in(operands_.weights).quant();
-  const bool per_channel = w.count > 1, biased = n.has_in(operands_.bias);
+  const bool per_channel = w.count > 1;
+  const bool biased = n.has_in(operands_.bias);
   const float scale = n.scratch<float>(state.scales)[sample];
   const float* bias = biased ? n.in(operands_.bias).data<const float>() + first : nullptr;
   float* y = out.data<float>() + at;

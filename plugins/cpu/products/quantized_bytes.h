@@ -21,7 +21,11 @@ namespace fusebox::cpu {
 class QuantizedBytes {
  public:
   struct State {
-    uint32_t input = 0, scales = 0, zeros = 0, weights = 0, stored = 0;
+    uint32_t input = 0;
+    uint32_t scales = 0;
+    uint32_t zeros = 0;
+    uint32_t weights = 0;
+    uint32_t stored = 0;
   };
 
   QuantizedBytes() = default;
@@ -32,7 +36,7 @@ class QuantizedBytes {
   // In init. Constant weights are kept packed as matrices [channels, depth] ([depth, channels] if
   // transposed): for a store at once, otherwise from the first invoke on.
   void KeepPacked(const Node& n, int64_t channels, int64_t depth, TapLines lines = {});
-  // Of a packed matrix.
+  // Returns the size of a packed matrix.
   size_t MatrixBytes(const ProductShape& shape) const;
   // Constant weights for this shape are kept packed; others are packed by each invoke (PackNow).
   bool KeepsPacked(const ProductShape& shape) const;
@@ -97,12 +101,13 @@ class QuantizedBytes {
  private:
   struct Constant {
     LatePackedWeights packed;
-    int64_t channels = 0, depth = 0;  // of the packed matrices
+    int64_t channels = 0;
+    int64_t depth = 0;  // of the packed matrices
     TapLines lines;
     bool int4 = false;               // packed as 4-bit weights
     std::atomic<bool> used = false;  // by a product of one row
   };
-  // Of sums, per channel or one. The first invoke makes them.
+  // Scales of sums, per channel or one. The first invoke makes them.
   struct Factors {
     common::Once make;
     ByteScales scales;

@@ -26,8 +26,12 @@ int32_t SumOf(std::span<const int8_t> row) {
 int32_t MovedBytes(std::span<const int16_t> row, std::vector<int8_t>& bytes) {
   int32_t moved = 0;
   Vectorized([&]() FUSEBOX_INLINE {
-    int16_t least = row[0], most = row[0];
-    for (const int16_t v : row) least = std::min(least, v), most = std::max(most, v);
+    int16_t least = row[0];
+    int16_t most = row[0];
+    for (const int16_t v : row) {
+      least = std::min(least, v);
+      most = std::max(most, v);
+    }
     const int32_t by = least >= -128 && most <= 127 ? 0 : least + 128;
     int8_t* const to = bytes.data();
     for (size_t k = 0; k < row.size(); ++k) to[k] = static_cast<int8_t>(row[k] - by);
@@ -120,7 +124,8 @@ void QuantizedBytes::PackOnce(const Node& n) const {
 }
 
 void QuantizedBytes::PackConstant(const Node& n, std::byte* to) const {
-  const int64_t channels = weights_->channels, depth = weights_->depth;
+  const int64_t channels = weights_->channels;
+  const int64_t depth = weights_->depth;
   const Tensor w = n.in(operands_.weights);
   const auto count = static_cast<size_t>(w.count());
   const fbx_quant& q = *w.quant();

@@ -43,7 +43,8 @@ bool QuantizedBytes::RunFirstRow(const Node& n, const State& state, const int8_t
   const auto run = [&](size_t begin, size_t end, uint32_t worker) {
     int16_t* const values = unpacked.data() + worker * kChannels * s.k;
     for (auto block = static_cast<int64_t>(begin); block < static_cast<int64_t>(end); ++block) {
-      const int64_t first = block * kChannels, count = std::min(kChannels, s.n - first);
+      const int64_t first = block * kChannels;
+      const int64_t count = std::min(kChannels, s.n - first);
       for (int64_t c = 0; c < count; ++c) {
         const auto zero = static_cast<int32_t>(q.zero_points[q.count > 1 ? first + c : 0]);
         Widen(w, (first + c) * s.k, s.k, zero, values + c * s.k);

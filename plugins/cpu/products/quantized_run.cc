@@ -9,7 +9,8 @@
 namespace fusebox::cpu {
 
 BytePlan PlanBytes(Plan& plan, const ProductShape& s, bool copied, bool sums) {
-  constexpr int64_t kLeast = 12, kMost = 240;  // multiples of all tiles
+  constexpr int64_t kLeast = 12;
+  constexpr int64_t kMost = 240;  // multiples of all tiles
   const auto slot = [&](int64_t bytes) { return plan.scratch(static_cast<size_t>(bytes)); };
   BytePlan p;
   p.workers = std::max(1u, plan.threads());
@@ -39,12 +40,12 @@ ByteLayout QuantizedBytes::LayoutOf(const ProductShape& s, bool kept) const {
           int4 || operands_.taps ? 4 : code.unit};
 }
 
-// What a product of the input's bytes has to be reduced by, times the sum of a row of weights.
+// Times the sum of a row of weights, this is taken from a product of the input's bytes.
 int32_t QuantizedBytes::InputOffset() const {
   return hybrid_ ? 0 : input_zero_ + BestByteKernels().signs.Offset(unsigned_);
 }
 
-// Of the weights: groups of a convolution, or the leading dims of a matrix.
+// Counts the matrices of the weights: groups of a convolution, or the leading dims of a matrix.
 int64_t QuantizedBytes::Matrices(const Node& n, int64_t channels, int64_t depth) const {
   const Shape dims(n.in(operands_.weights));
   if (channels > 0 && depth > 0) return Count(dims) / Product(channels, depth);
@@ -140,7 +141,8 @@ void QuantizedBytes::RunPart(const Node& n, const BytesTask& task, const ByteTil
                                    static_cast<size_t>(part.group) * PackedMatrix::Bytes(layout));
   const ByteTask product = TaskOf(n, task, part, rows, m);
   if (hybrid_ || layout.int4) return FinishPart(n, task, part, product);
-  const int64_t width = s.n * s.groups, channel = part.group * s.n;
+  const int64_t width = s.n * s.groups;
+  const int64_t channel = part.group * s.n;
   const ByteResults results = Results(n);
   BestByteKernels().multiply_and_store(
       {product, &results, static_cast<size_t>(channel),
@@ -193,7 +195,8 @@ void QuantizedBytes::FinishPart(const Node& n, const BytesTask& task, const Byte
   const auto width = static_cast<int64_t>(SumsWidth());
   for (size_t group = part.begin; group < part.end; ++group) {
     code.multiply(product, part.sums, SumsWidth(), group, group + 1);
-    const int64_t first = static_cast<int64_t>(group) * width, channel = part.group * s.n + first;
+    const int64_t first = static_cast<int64_t>(group) * width;
+    const int64_t channel = part.group * s.n + first;
     for (int64_t r = 0; r < part.count; ++r)
       Finish(n, task.state, task.SampleOf(part.first + r), channel, std::min(width, s.n - first),
              part.sums + r * width, task.at + (part.first + r) * s.n * s.groups + channel);

@@ -15,7 +15,9 @@ namespace fusebox::cpu {
 
 // Operand indices, and the dim of the weights with one scale per output channel.
 struct ProductOperands {
-  uint32_t input = 0, weights = 1, bias = 2;
+  uint32_t input = 0;
+  uint32_t weights = 1;
+  uint32_t bias = 2;
   int channel_axis = 0;
   bool transposed = false;     // weights are [..., depth, channels] instead of [..., channels, depth]
   bool taps = false;           // transposed, with any number of dims before the channels

@@ -57,19 +57,15 @@ void QuantizedWords::Finish(const Node& n, int64_t first, int64_t count, const i
   const QuantizedRange range = range_;
   const int32_t zero = zero_;
   int16_t* const y = n.out(0).data<int16_t>() + at;
-  const auto store_as = [&]<class Bias>(const Bias* bias, auto scaled) {
+  const auto store = [&]<class Total>(const auto* bias, Total) {
     Vectorized([&]() FUSEBOX_INLINE {
       for (int64_t c = 0; c < count; ++c) {
         const auto sum =
             static_cast<int64_t>(static_cast<uint64_t>(sums[c]) + static_cast<uint64_t>(bias ? bias[c] : 0));
-        const int32_t z = scaled(sum, scales[per_channel ? c : 0]) + zero;
+        const int32_t z = Scaled(Narrowed<Total>(sum), scales[per_channel ? c : 0]) + zero;
         y[c] = static_cast<int16_t>(range(z));
       }
     });
-  };
-  const auto store = [&]<class Bias, class Total>(const Bias* bias, Total) {
-    store_as(bias,
-             [](int64_t sum, FixedPoint by) FUSEBOX_INLINE { return Scaled(Narrowed<Total>(sum), by); });
   };
   const int32_t* none = nullptr;
   if (!n.has_in(operands_.bias))

@@ -15,7 +15,8 @@ namespace fusebox::cpu {
 class QuantizedWords {
  public:
   struct State {
-    uint32_t weights = 0, stored = 0;
+    uint32_t weights = 0;
+    uint32_t stored = 0;
   };
 
   QuantizedWords(const Node& n, const ProductOperands& o, Activation activation);

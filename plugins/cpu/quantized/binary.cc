@@ -15,13 +15,19 @@ bool Selects(QuantizedOp op) { return op == QuantizedOp::kMaximum || op == Quant
 // the rounding is equal.
 QuantizedBinary::QuantizedBinary(const Node& n, QuantizedOp op, Activation activation) : op_(op) {
   if (Selects(op)) return;
-  const Affine x = AffineOf(n.in(0)), y = AffineOf(n.in(1)), z = AffineOf(n.out(0));
+  const Affine x = AffineOf(n.in(0));
+  const Affine y = AffineOf(n.in(1));
+  const Affine z = AffineOf(n.out(0));
   const QuantizedRange range(activation, n.out(0));
-  lowest_ = range.lowest, highest_ = range.highest;
-  x_zero_ = x.zero, y_zero_ = y.zero, z_zero_ = z.zero;
+  lowest_ = range.lowest;
+  highest_ = range.highest;
+  x_zero_ = x.zero;
+  y_zero_ = y.zero;
+  z_zero_ = z.zero;
   const double common = 2.0 * std::max(double{x.scale}, double{y.scale});
   quotient_ = double{x.scale} / y.scale / z.scale;
-  x_root_ = x.scale / std::sqrt(double{z.scale}), y_root_ = y.scale / std::sqrt(double{z.scale});
+  x_root_ = x.scale / std::sqrt(double{z.scale});
+  y_root_ = y.scale / std::sqrt(double{z.scale});
   switch (op) {
     case QuantizedOp::kAdd:
     case QuantizedOp::kSub:
@@ -72,7 +78,8 @@ void QuantizedBinary::RunBytes(const Node& n, const BroadcastPlan& plan) const {
       n.host(), plan, {{{n.in(0).data<const uint8_t>(), 1}, {n.in(1).data<const uint8_t>(), 1}}},
       n.out(0).data<uint8_t>(), 1,
       [](const void* f, const BroadcastRuns& runs) {
-        const auto *x = static_cast<const uint8_t*>(runs.in[0]), *y = static_cast<const uint8_t*>(runs.in[1]);
+        const auto* x = static_cast<const uint8_t*>(runs.in[0]);
+        const auto* y = static_cast<const uint8_t*>(runs.in[1]);
         auto* z = static_cast<uint8_t*>(runs.z);
         for (int64_t r = 0; r < runs.rows; ++r, x += runs.row[0], y += runs.row[1], z += runs.count)
           BestByteKernels().binary(*static_cast<const ByteBinary*>(f), x, runs.step[0], y, runs.step[1], z,

@@ -37,10 +37,16 @@ class QuantizedBinary {
   void Divide(const Node& n, const BroadcastPlan& plan) const;
 
   QuantizedOp op_ = QuantizedOp::kNone;
-  int32_t x_zero_ = 0, y_zero_ = 0, z_zero_ = 0, shift_ = 0;
+  int32_t x_zero_ = 0;
+  int32_t y_zero_ = 0;
+  int32_t z_zero_ = 0;
+  int32_t shift_ = 0;
   FixedPoint x_scale_, y_scale_, z_scale_;
-  double quotient_ = 1, x_root_ = 1, y_root_ = 1;
-  int32_t lowest_ = 0, highest_ = 0;
+  double quotient_ = 1;
+  double x_root_ = 1;
+  double y_root_ = 1;
+  int32_t lowest_ = 0;
+  int32_t highest_ = 0;
 };
 
 }  // namespace fusebox::cpu

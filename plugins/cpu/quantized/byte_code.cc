@@ -28,7 +28,8 @@ using mm::ShiftedLeft;
 void Store(const ByteResults& results, size_t first_channel, size_t count, const int32_t* from,
            uint8_t* out) {
   for (size_t i = 0; i < count; i += kLanes) {
-    const size_t left = count - i, channel = first_channel + i;
+    const size_t left = count - i;
+    const size_t channel = first_channel + i;
     const auto load = [&](const int32_t* at) HWY_ATTR {
       return left >= kLanes ? hn::LoadU(sums, at) : hn::LoadN(sums, at, left);
     };
@@ -100,9 +101,11 @@ void Binary(const ByteBinary& b, const uint8_t* x, int64_t x_step, const uint8_t
   const hn::Rebind<uint8_t, decltype(sums)> d8;
   const int32_t moved = b.is_signed ? 128 : 0;
   const auto flip = hn::Set(d8, static_cast<uint8_t>(moved));
-  const Sum x_zero = hn::Set(sums, b.x_zero + moved), y_zero = hn::Set(sums, b.y_zero + moved);
-  const Sum low = hn::Set(sums, b.lowest - b.zero), high = hn::Set(sums, b.highest - b.zero),
-            zero = hn::Set(sums, b.zero);
+  const Sum x_zero = hn::Set(sums, b.x_zero + moved);
+  const Sum y_zero = hn::Set(sums, b.y_zero + moved);
+  const Sum low = hn::Set(sums, b.lowest - b.zero);
+  const Sum high = hn::Set(sums, b.highest - b.zero);
+  const Sum zero = hn::Set(sums, b.zero);
   const auto load = [&](const uint8_t* from, int64_t step, size_t i, size_t left) HWY_ATTR {
     return step == 0        ? hn::Set(d8, *from)
            : left >= kLanes ? hn::LoadU(d8, from + i)
@@ -129,9 +132,12 @@ void Quantize(const float* x, size_t count, float scale, int32_t zero, bool is_s
   const hn::RebindToUnsigned<decltype(di)> du;
   const hn::Rebind<uint8_t, decltype(d64)> d8;
   const size_t lanes = hn::Lanes(d64);
-  const auto by = hn::Set(d64, scale), offset = hn::Set(d64, zero), half = hn::Set(d64, 0.5),
-             one = hn::Set(d64, 1.0);
-  const auto low = hn::Set(d64, is_signed ? -128.0 : 0.0), high = hn::Set(d64, is_signed ? 127.0 : 255.0);
+  const auto by = hn::Set(d64, scale);
+  const auto offset = hn::Set(d64, zero);
+  const auto half = hn::Set(d64, 0.5);
+  const auto one = hn::Set(d64, 1.0);
+  const auto low = hn::Set(d64, is_signed ? -128.0 : 0.0);
+  const auto high = hn::Set(d64, is_signed ? 127.0 : 255.0);
   for (size_t i = 0; i < count; i += lanes) {
     const size_t left = count - i;
     const auto from = left >= lanes ? hn::LoadU(d32, x + i) : hn::LoadN(d32, x + i, left);

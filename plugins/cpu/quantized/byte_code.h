@@ -26,7 +26,8 @@ struct ByteRange {
 // from the last one.
 struct ByteScales {
   std::vector<int32_t> values, left, right;
-  // Of what is shifted out to the right. Added to the magnitudes of products, and of those below zero.
+  // Halves of the bits that are shifted out to the right, added to the magnitudes of products: of all, and of
+  // negative ones.
   std::vector<int32_t> half, half_below;
   bool any_left = false;
   ByteRange range = {};
@@ -56,7 +57,7 @@ struct ByteStoreTask {
 struct ByteTaps {
   const uint8_t* const* lines;  // by line of the window: what is under the first tap of the first pixel
   size_t line_count, taps;      // lines of the window, and taps of each
-  size_t together, step;        // pixels with weights of their own, and taps from one to the next
+  size_t together, step;        // pixels with separate weights, and taps from one to the next
   size_t pixel_step, tap_step;  // bytes to the next pixel, and to the tap beside
   size_t pixels;
   bool flipped;       // as in ByteTask
@@ -84,7 +85,7 @@ struct ByteKernels {
   math::ByteSigns signs;
   // Groups [begin, end) only.
   void (*multiply)(const ByteTask&, int32_t* out, size_t out_stride, size_t begin, size_t end);
-  // Not of 4-bit weights: their sums are stored after multiply.
+  // 4-bit weights do not use this: their sums are stored after multiply.
   void (*multiply_and_store)(const ByteStoreTask&, size_t begin, size_t end);
   // Results of `count` channels from their sums.
   void (*store)(const ByteResults&, size_t first_channel, size_t count, const int32_t* sums, uint8_t* out);

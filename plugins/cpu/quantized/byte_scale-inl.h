@@ -31,8 +31,13 @@ class ChannelScale {
     };
     any_left_ = s.any_left;
     left_ = any_left_ ? of(s.left) : hn::Zero(d);
-    value_ = of(s.values), right_ = of(s.right), half_ = of(s.half), half_below_ = of(s.half_below);
-    zero_ = hn::Set(d, s.range.zero), low_ = hn::Set(d, s.range.lowest), high_ = hn::Set(d, s.range.highest);
+    value_ = of(s.values);
+    right_ = of(s.right);
+    half_ = of(s.half);
+    half_below_ = of(s.half_below);
+    zero_ = hn::Set(d, s.range.zero);
+    low_ = hn::Set(d, s.range.lowest);
+    high_ = hn::Set(d, s.range.highest);
   }
 
   // Rounds magnitudes, which do not overflow as numbers without a sign.

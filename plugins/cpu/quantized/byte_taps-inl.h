@@ -74,7 +74,8 @@ class TapsPanel {
         channel_(panel * kLanes),
         flip_(hn::Set(d, t.flipped ? static_cast<int32_t>(0x80808080) : 0)),
         start_(hn::Mul(hn::LoadU(d, t.sums + channel_), hn::Set(d, -t.offset))) {
-    const size_t panels = t.layout.panels(), before = panel / math::kBytePanels * math::kBytePanels;
+    const size_t panels = t.layout.panels();
+    const size_t before = panel / math::kBytePanels * math::kBytePanels;
     width_ = std::min(math::kBytePanels, panels - before) * kLanes * 4;
     weights_ = t.weights + (before * t.together * rows_ + panel - before) * kLanes * 4;
     if (t.zeros) zeros_ = hn::LoadU(d, t.zeros + channel_);
@@ -108,7 +109,9 @@ class TapsPanel {
   // Groups of pixels that share rows; a load of weights serves all groups.
   template <size_t kTogether, size_t kGroups, bool kWhole>
   HWY_INLINE void Pixels(size_t pixel) const {
-    const size_t left = t_.layout.n - channel_, step = t_.tap_step, group = kTogether * t_.pixel_step;
+    const size_t left = t_.layout.n - channel_;
+    const size_t step = t_.tap_step;
+    const size_t group = kTogether * t_.pixel_step;
     const size_t last = (kTogether - 1) * t_.step + t_.taps - 1 - 4 * (fours_ - 1);  // tap of the last four
     const FourSteps inner{step, 2 * step, 3 * step};
     const FourSteps end{std::min<size_t>(1, last) * step, std::min<size_t>(2, last) * step,
@@ -157,7 +160,8 @@ class TapsPanel {
 
   template <bool kWhole>
   HWY_INLINE void Store(size_t pixel, Sum sum) const {
-    const size_t at = pixel * t_.layout.n + channel_, left = t_.layout.n - channel_;
+    const size_t at = pixel * t_.layout.n + channel_;
+    const size_t left = t_.layout.n - channel_;
     if (t_.results) return StoreBytes(scale_(sum), left, static_cast<uint8_t*>(t_.out) + at);
     if constexpr (kWhole) hn::StoreU(sum, d, static_cast<int32_t*>(t_.out) + at);
     else hn::StoreN(sum, d, static_cast<int32_t*>(t_.out) + at, left);

@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "plugins/math/parallel.h"
 #include "plugins/cpu/quantized/quant.h"
+#include "plugins/math/parallel.h"
 
 namespace fusebox::cpu {
 
@@ -16,7 +16,8 @@ class ByteTable {
   // f maps a real operand value to the real result, in double.
   template <class F>
   ByteTable(Tensor in, Tensor out, const F& f) {
-    const Affine from = AffineOf(in), to = AffineOf(out);
+    const Affine from = AffineOf(in);
+    const Affine to = AffineOf(out);
     Fill(in, [&](int32_t quantized) {
       const double y = f(double{from.scale} * (quantized - from.zero));
       return out.dtype() == FBX_U8 ? int32_t{Nearest<uint8_t>(y, to)} : int32_t{Nearest<int8_t>(y, to)};
@@ -51,9 +52,14 @@ class ByteTable {
   void LookUp(const uint8_t* x, uint8_t* y, size_t count) const {
     size_t i = 0;
     for (; i + 4 <= count; i += 4) {
-      const uint8_t a = entries_[x[i]], b = entries_[x[i + 1]], c = entries_[x[i + 2]],
-                    d = entries_[x[i + 3]];
-      y[i] = a, y[i + 1] = b, y[i + 2] = c, y[i + 3] = d;
+      const uint8_t a = entries_[x[i]];
+      const uint8_t b = entries_[x[i + 1]];
+      const uint8_t c = entries_[x[i + 2]];
+      const uint8_t d = entries_[x[i + 3]];
+      y[i] = a;
+      y[i + 1] = b;
+      y[i + 2] = c;
+      y[i + 3] = d;
     }
     for (; i < count; ++i) y[i] = entries_[x[i]];
   }
@@ -64,7 +70,8 @@ class ByteTable {
 template <class F>
 void MapShorts(const fbx_host* host, Affine from, Affine to, const int16_t* in, int16_t* out, int64_t count,
                const F& f) {
-  const float inverse = 1 / to.scale, zero = static_cast<float>(to.zero);
+  const float inverse = 1 / to.scale;
+  const float zero = static_cast<float>(to.zero);
   ParallelFor(host, static_cast<size_t>(count), 16384, [&](size_t begin, size_t end, uint32_t) {
     Compactly([&]() FUSEBOX_INLINE {
       for (size_t i = begin; i < end; ++i) {

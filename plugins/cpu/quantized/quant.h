@@ -157,7 +157,10 @@ struct QuantizedRange {
                                                     static_cast<float>(low), static_cast<float>(high)));
     };
     if (a == Activation::kRelu || a == Activation::kRelu6) lowest = quantized(0);
-    if (a == Activation::kReluN1To1) lowest = quantized(-1), highest = quantized(1);
+    if (a == Activation::kReluN1To1) {
+      lowest = quantized(-1);
+      highest = quantized(1);
+    }
     if (a == Activation::kRelu6) highest = quantized(6);
   }
   FUSEBOX_INLINE int32_t operator()(int32_t x) const { return std::min(std::max(x, lowest), highest); }

@@ -46,7 +46,8 @@ class QuantizedMean {
 
  private:
   static constexpr bool kUnsigned = std::is_same_v<T, uint8_t>;
-  static constexpr float kLowest = std::numeric_limits<T>::lowest(), kHighest = std::numeric_limits<T>::max();
+  static constexpr float kLowest = std::numeric_limits<T>::lowest();
+  static constexpr float kHighest = std::numeric_limits<T>::max();
 
   T OfImage(int64_t total, int64_t folds) const {
     if constexpr (kUnsigned) {
@@ -63,7 +64,8 @@ class QuantizedMean {
 
   Affine from_, to_;
   bool image_;
-  float factor_ = 1, offset_ = 0;
+  float factor_ = 1;
+  float offset_ = 0;
   FixedPoint fixed_;
 };
 

@@ -24,7 +24,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using All = hn::CappedTag<float, 16>;
 // For few channels: half as long on CPUs that halve vectors of 64 bytes.
 using Half = hn::CappedTag<float, 8>;
-constexpr int64_t kLanes = HWY_MAX_LANES_D(All), kHalfLanes = HWY_MAX_LANES_D(Half);
+constexpr int64_t kLanes = HWY_MAX_LANES_D(All);
+constexpr int64_t kHalfLanes = HWY_MAX_LANES_D(Half);
 
 // A vector of channels; kWhole: there are as many. A load of weights serves kPixels pixels.
 template <class D, bool kWhole, int kPixels>
@@ -41,7 +42,8 @@ HWY_INLINE void Pixels(const DepthwiseRun& x, int64_t pixel, int64_t channel) {
   const float* line = x.input + pixel * x.pixel_step + channel;
   const float* line_weights = x.weights + channel;
   for (int64_t l = x.lines; l > 0; --l, line += x.line_step, line_weights += x.weights_step) {
-    const float *at = line, *weights = line_weights;
+    const float* at = line;
+    const float* weights = line_weights;
     for (int64_t t = x.taps; t > 0; --t, at += x.tap_step, weights += x.channels) {
       const auto weight = load(weights);
 #pragma GCC unroll 4
@@ -49,7 +51,8 @@ HWY_INLINE void Pixels(const DepthwiseRun& x, int64_t pixel, int64_t channel) {
     }
   }
   const auto bias = x.bias ? load(x.bias + channel) : hn::Zero(d);
-  const auto high = hn::Set(d, x.highest), low = hn::Set(d, x.lowest);
+  const auto high = hn::Set(d, x.highest);
+  const auto low = hn::Set(d, x.lowest);
   float* out = x.out + pixel * x.channels + channel;
 #pragma GCC unroll 4
   for (int i = 0; i < kPixels; ++i, out += x.channels) {

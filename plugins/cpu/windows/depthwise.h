@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The float depthwise convolution, where each channel has a filter of its own.
+// The float depthwise convolution, where each channel has one filter.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct DepthwiseRun {
   int64_t pixel_step, line_step, tap_step;  // to the next pixel, to the tap below and to the tap beside it
   int64_t lines, taps;                      // number of lines, and of taps in a line
   const float* weights;                     // of the first tap, [taps][channels]
-  int64_t weights_step;                     // to those of the next line
+  int64_t weights_step;                     // to the weights of the next line
   const float* bias;                        // by channel, or null
   int64_t pixels, channels;
   float lowest, highest;

@@ -84,8 +84,9 @@ void AverageBytes(const PoolWindow& w, uint8_t flip) {
   const hn::Rebind<uint8_t, decltype(df)> d8;
   const int64_t taps = w.height * w.width;
   const auto flips = hn::Set(d8, flip);
-  const auto zero = hn::Set(di, int32_t{flip}), bias = hn::Set(di, static_cast<int32_t>(flip * taps)),
-             half = hn::Set(di, static_cast<int32_t>(taps / 2));
+  const auto zero = hn::Set(di, int32_t{flip});
+  const auto bias = hn::Set(di, static_cast<int32_t>(flip * taps));
+  const auto half = hn::Set(di, static_cast<int32_t>(taps / 2));
   const auto divisor = hn::Set(df, static_cast<float>(taps));
   Pool(
       d8, w, hn::Zero(di),

@@ -13,7 +13,8 @@ using namespace sdk;
 
 // Stride and dilation of one spatial dimension.
 struct Slide {
-  int64_t stride = 1, dilation = 1;
+  int64_t stride = 1;
+  int64_t dilation = 1;
 };
 struct WindowOptions {
   bool same = true;
