@@ -50,6 +50,11 @@ class Statements(unittest.TestCase):
     def test_comments(self):
         self.assertEqual(self.found('// Whether it is.\nint a;\n// Its size, of its own.\n'), ['host/a.cc:1', 'host/a.cc:3'])
 
+    def test_only_the_product_is_read(self):
+        self.assertEqual(self.found('int a = 1, b = 2;', 'tests/a.cc'), [])
+        self.assertEqual(self.found('int a = 1, b = 2;', 'sdk/a.c.in'), ['sdk/a.c.in:1'])
+
+
 
 if __name__ == '__main__':
     unittest.main()
