@@ -33,9 +33,10 @@ Result<void*> OpenConvertLibrary() {
     return Unsupported(fmt::format("the converter cannot be loaded: {}", dlerror()));
   }
   if (void* const handle = dlopen(kFile, RTLD_NOW | RTLD_LOCAL)) return handle;
-  return NotFound(fmt::format("it holds ops of TensorFlow, which {} translates, and that is not installed "
-                              "(searched: {}, and the folders of the system); install the package {}",
-                              kFile, fmt::join(paths, ", "), kPackage));
+  return NotFound(
+      fmt::format("it holds ops of TensorFlow, which {} translates, and that is not installed "
+                  "(searched: {}, and the folders of the system); install the package {}",
+                  kFile, fmt::join(paths, ", "), kPackage));
 }
 
 template <class T>
@@ -59,9 +60,10 @@ Result<const ConvertLibrary*> LoadConvertLibrary() {
       !Find(handle, "fusebox_convert_free", found.free) ||
       !Find(handle, "fusebox_convert_set_log_sink", set_log_sink)) {
     dlclose(handle);
-    return Unsupported(fmt::format("{} is too old: it has no function fusebox_convert_bytes; install the "
-                                   "package {} of this version",
-                                   kFile, kPackage));
+    return Unsupported(
+        fmt::format("{} is too old: it has no function fusebox_convert_bytes; install the "
+                    "package {} of this version",
+                    kFile, kPackage));
   }
   if (!program_has_it) set_log_sink(ForwardLine, nullptr, nullptr);
   library = found;

@@ -70,7 +70,7 @@ bool NeedsImport(const Module& module, Registry& registry) {
 Result<Imported> ImportFile(const Buffer& file, const std::string& name, const Registry& registry,
                             const ImportOptions& options) {
   FUSEBOX_ASSIGN(const ConvertLibrary* const library, LoadConvertLibrary().At(name));
-  const std::string config = ToJson(registry.config());
+  const std::string config = TextOf(registry.config());
   const std::vector<fbx_static_plugin> linked = registry.linked();
   std::vector<const fbx_static_plugin*> plugins;
   for (const fbx_static_plugin& plugin : linked) plugins.push_back(&plugin);
@@ -86,9 +86,8 @@ Result<Imported> ImportFile(const Buffer& file, const std::string& name, const R
   size_t size = 0;
   Text report(*library);
   Text error(*library);
-  const fusebox_status status =
-      library->convert_bytes(&source, OptionsOf(registry, options).c_str(), nullptr, nullptr, &bytes, &size,
-                             report.out(), error.out());
+  const fusebox_status status = library->convert_bytes(&source, OptionsOf(registry, options).c_str(), nullptr,
+                                                       nullptr, &bytes, &size, report.out(), error.out());
   if (status != FUSEBOX_OK) return Fail(CodeOf(status), std::string(error.view()));
   const std::shared_ptr<const void> owner(
       bytes, [library](const void* memory) { library->free(const_cast<void*>(memory)); });

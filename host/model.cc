@@ -93,7 +93,8 @@ Result<std::shared_ptr<const Model>> Model::FromMemory(Buffer bytes, const Model
 Result<std::shared_ptr<const Model>> Model::FromModule(std::unique_ptr<Module> module,
                                                        const ModelOptions& options) {
   FUSEBOX_TRY(Verify(*module).At(module->source));
-  return InTime(options, [&](const ModelOptions& with) { return Create({.module = std::move(module)}, with); });
+  return InTime(options,
+                [&](const ModelOptions& with) { return Create({.module = std::move(module)}, with); });
 }
 
 // Does all of Create except the program. Returns the delegates of the model.

@@ -5,11 +5,12 @@
 //   auto model = fusebox::Model::Open("model.tflite", {.registry = *registry});
 //   auto session = fusebox::Session::Create(*model);
 //
-// Open reads the file, imports it if it holds ops of TensorFlow (source.h), fuses its composites with the registry's rules, offers the nodes to delegates, chooses
-// a kernel for every node and initializes the kernels of nodes without delegate (weights are packed here,
-// once for all sessions). A fused op whose plugin is missing falls back to its kept body, if any, with a
-// notice. If a signature reaches an op without kernel, Session::Create returns an error for that signature
-// with op, plugin and searched directories. Open fails if no signature can run.
+// Open reads the file, imports it if it holds ops of TensorFlow (source.h), fuses its composites with the
+// registry's rules, offers the nodes to delegates, chooses a kernel for every node and initializes the
+// kernels of nodes without delegate (weights are packed here, once for all sessions). A fused op whose plugin
+// is missing falls back to its kept body, if any, with a notice. If a signature reaches an op without kernel,
+// Session::Create returns an error for that signature with op, plugin and searched directories. Open fails if
+// no signature can run.
 #pragma once
 
 #include <atomic>
@@ -29,8 +30,8 @@
 namespace fusebox {
 
 struct ModelOptions {
-  std::shared_ptr<Registry> registry;      // null: one with the default search path
-  bool fuse = true;                        // late fusion of composites
+  std::shared_ptr<Registry> registry;        // null: one with the default search path
+  bool fuse = true;                          // late fusion of composites
   ImportOps import_ops = ImportOps::kNever;  // of a file with ops of TensorFlow
   bool keep_bodies = false;  // an import keeps the bodies of builtin fused ops too, for people to look at
   // Delegates, in the order in which nodes are offered to them; empty: none. Nothing: the config's list, else

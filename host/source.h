@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source: the module that a model is made of. It is the file, or, if ops of TensorFlow are in the way of every
-// signature, what libfusebox-convert makes of the file (import.h).
+// Source: the module that a model is made of. It is the file, or, if ops of TensorFlow are in the way of
+// every signature, what libfusebox-convert makes of the file (import.h).
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ enum class ImportOps { kNever, kAuto };
 
 struct Source {
   std::unique_ptr<Module> module;
-  std::vector<SiteReport> sites = {};      // of the import
+  std::vector<SiteReport> sites = {};     // of the import
   std::vector<std::string> notices = {};  // likewise: one, with its time
   bool imported() const { return !notices.empty(); }
 };

@@ -56,11 +56,12 @@ void AddDelegateFlags(CLI::App& app, DelegateFlags& flags) {
          "may share a directory); auto: the user's cache directory")
       ->type_name("PATH")
       ->check(CheckNotEmpty);
-  app.add_option("--import", flags.import_ops,
-                 "Translate a file with ops of TensorFlow (Flex) when it is opened, as `fusebox convert` does: "
-                 "where nothing of it runs otherwise (auto), or never")
-      ->transform(CLI::CheckedTransformer(
-                      std::map<std::string, ImportOps>{{"auto", ImportOps::kAuto}, {"never", ImportOps::kNever}})
+  app.add_option(
+         "--import", flags.import_ops,
+         "Translate a file with ops of TensorFlow (Flex) when it is opened, as `fusebox convert` does: "
+         "where nothing of it runs otherwise (auto), or never")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ImportOps>{{"auto", ImportOps::kAuto},
+                                                                           {"never", ImportOps::kNever}})
                       .description("{auto,never}"))
       ->type_name("WHEN")
       ->default_str("auto");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options --plugin, --config, --delegate, --weight-cache and --import: plugins of a command; delegates and the
-// import of a model.
+// Options --plugin, --config, --delegate, --weight-cache and --import: plugins of a command; delegates and
+// the import of a model.
 #pragma once
 
 #include <memory>

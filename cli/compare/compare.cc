@@ -219,10 +219,10 @@ Result<Side> OpenSide(const CompareFlags& flags, const std::shared_ptr<Registry>
 
 // The model in double precision, on kernels.
 Result<Side> OpenF64(const CompareFlags& flags, const std::shared_ptr<Registry>& registry) {
-  FUSEBOX_ASSIGN(Side out, OpenSide(flags, registry, flags.a,
-                                     {.delegates = {"none"},
-                                      .weight_cache = {},
-                                      .import_ops = flags.delegates.import_ops}));
+  FUSEBOX_ASSIGN(
+      Side out,
+      OpenSide(flags, registry, flags.a,
+               {.delegates = {"none"}, .weight_cache = {}, .import_ops = flags.delegates.import_ops}));
   std::unique_ptr<Module> module = Clone(out.opened.model->module());
   verify::RetypeToF64(*module);
   verify::RetypeWeightsToF64(*module);

@@ -170,14 +170,14 @@ fusebox_status fusebox_convert_bytes(const fusebox_convert_source* source, const
     const CancelScope cancel(reinterpret_cast<const std::atomic<bool>*>(source->cancel));
     const MemoryBudget::Scope memory(ImportBudget());
     const std::span file(static_cast<const std::byte*>(source->bytes), source->size);
-    return Convert({.options = options, .progress = progress, .user = user, .report = report},
-                   converter::FromTflite(Buffer::Borrow(file),
-                                         source->name != nullptr ? source->name : "<memory>"),
-                   {.config = source->config, .linked = {source->plugins, source->plugin_count}},
-                   // The host that opens the file reads it back.
-                   [&](const converter::Converted& converted) -> Status {
-                     FUSEBOX_ASSIGN(const std::string text, tflite::Write(*converted.module));
-                     return destination.Write(text, converted.report.source);
-                   });
+    return Convert(
+        {.options = options, .progress = progress, .user = user, .report = report},
+        converter::FromTflite(Buffer::Borrow(file), source->name != nullptr ? source->name : "<memory>"),
+        {.config = source->config, .linked = {source->plugins, source->plugin_count}},
+        // The host that opens the file reads it back.
+        [&](const converter::Converted& converted) -> Status {
+          FUSEBOX_ASSIGN(const std::string text, tflite::Write(*converted.module));
+          return destination.Write(text, converted.report.source);
+        });
   });
 }

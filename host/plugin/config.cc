@@ -81,7 +81,7 @@ Result<Config> ParseConfig(const std::string& name, std::string json, Config con
   return config;
 }
 
-std::string ToJson(const Config& config) {
+std::string TextOf(const Config& config) {
   nlohmann::json out = {{"search_default_path", config.search_default_path}};
   const auto add = [&](const char* key, const auto& value) {
     if (!value.empty()) out[key] = value;

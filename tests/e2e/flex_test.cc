@@ -41,7 +41,8 @@ Result<std::string> Keras(const char* name) {
 
 // Two layers of Keras 2, one behind the other.
 Result<std::string> Stacked() {
-  const nlohmann::json layer = {{"activation", "tanh"}, {"recurrent_activation", "sigmoid"}, {"use_bias", true}};
+  const nlohmann::json layer = {
+      {"activation", "tanh"}, {"recurrent_activation", "sigmoid"}, {"use_bias", true}};
   const auto with = [&](int units, bool sequences) {
     nlohmann::json config = layer;
     config["units"] = units;
@@ -49,8 +50,8 @@ Result<std::string> Stacked() {
     return config;
   };
   KerasFixture model;
-  model.config = SequentialConfig({1, 6, 4}, {LayerEntry("LSTM", with(5, true), "first"),
-                                              LayerEntry("LSTM", with(3, false), "second")});
+  model.config = SequentialConfig(
+      {1, 6, 4}, {LayerEntry("LSTM", with(5, true), "first"), LayerEntry("LSTM", with(3, false), "second")});
   const auto weights = [](int64_t in, int64_t units) {
     return std::vector<KerasWeight>{RandomWeight("kernel", {in, 4 * units}),
                                     RandomWeight("recurrent_kernel", {units, 4 * units}),
@@ -257,7 +258,8 @@ TEST(FlexImport, IsDoneByTheProgram) {
   EXPECT_EQ(never.status, 2);
   EXPECT_THAT(never.err, HasSubstr("no kernel for FlexTensorListReserve"));
   ASSERT_EQ(Fusebox({"convert", *file, "-o", out, "--plugin", plugin}).status, 0);
-  const CommandResult same = Fusebox({"compare", *file, out, "--plugin", plugin, "--atol", "0", "--rtol", "0"});
+  const CommandResult same =
+      Fusebox({"compare", *file, out, "--plugin", plugin, "--atol", "0", "--rtol", "0"});
   EXPECT_EQ(same.status, 0) << same.out << same.err;
   EXPECT_EQ(Fusebox({"bench", *file, "--plugin", plugin, "--runs", "1", "--warmup", "0"}).status, 0);
 }

@@ -11,8 +11,8 @@ namespace fusebox::testing {
 
 enum class FlexWeights { kFloat, kEightBits };  // of FULLY_CONNECTED, as after dynamic range quantization
 
-// The options of a Flex op: a pair of its name and its NodeDef, whose attributes are element_dtype = float and
-// shape_type = int32.
+// The options of a Flex op: a pair of its name and its NodeDef, whose attributes are element_dtype = float
+// and shape_type = int32.
 std::string FlexListOptions(const std::string& op);
 
 // Converts the model without fusion and writes its graph before lists are lowered. Error: it has no lists.

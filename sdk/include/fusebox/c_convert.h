@@ -73,16 +73,16 @@ typedef struct fusebox_convert_source {
   uint32_t plugin_count;
   const void* bytes; /* unchanged until the conversion ends */
   size_t size;
-  const char* name;   /* in messages and in the report; NULL: "<memory>" */
-  const char* config; /* the text of a fusebox.json; its keys replace those of the option "config". NULL: none */
+  const char* name; /* in messages and in the report; NULL: "<memory>" */
+  /* The text of a fusebox.json, whose keys replace keys of the file of the option "config". NULL: none. */
+  const char* config;
   const struct fbx_static_plugin* const* plugins; /* linked into the program; NULL: none */
-  /* The conversion ends with FUSEBOX_CANCELLED soon after another thread sets this byte, atomically, to 1. NULL:
-   * never. */
+  /* The conversion ends with FUSEBOX_CANCELLED soon after another thread sets this byte, atomically, to 1.
+   * NULL: never. */
   const uint8_t* cancel;
 } fusebox_convert_source;
 /* Initializes a fusebox_convert_source. */
-#define FUSEBOX_CONVERT_SOURCE \
-  {(uint32_t)sizeof(fusebox_convert_source), 0, NULL, 0, NULL, NULL, NULL, NULL}
+#define FUSEBOX_CONVERT_SOURCE {(uint32_t)sizeof(fusebox_convert_source), 0, NULL, 0, NULL, NULL, NULL, NULL}
 /* Same, from memory into memory. libfusebox calls it for models that are opened with "import": "auto". */
 FUSEBOX_API fusebox_status fusebox_convert_bytes(const fusebox_convert_source* source, const char* options,
                                                  fusebox_convert_progress progress, void* user, void** bytes,

@@ -72,8 +72,8 @@ struct ModelOptions {
   std::string missing = {};
   // Opening that takes longer fails with Code::kCancelled. 0: no limit, but ten seconds for an import.
   int64_t time_limit_ms = 0;
-  // "never" or "auto": translate a file with ops of TensorFlow (Flex) by libfusebox-convert, which is loaded on
-  // demand. Empty: "never".
+  // "never" or "auto": translate a file with ops of TensorFlow (Flex) by libfusebox-convert, which is loaded
+  // on demand. Empty: "never".
   std::string import_ops = {};
 };
 
