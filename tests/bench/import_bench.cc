@@ -84,12 +84,12 @@ Status Compare(const std::string& job, const std::string& path, const std::share
     const double open = Micros([&] { static_cast<void>(OpenSession(path, imported)); });
     double apart = 0;
     FUSEBOX_TRY(ConvertAndOpen(path, registry, path + ".out", apart));
-    bench::WriteRow({"import", job, "open", "us"}, kOurs, round, open);
-    bench::WriteRow({"import", job, "open", "us"}, "convert and open", round, apart);
+    bench::WriteRow({"imports", job, "open", "us"}, kOurs, round, open);
+    bench::WriteRow({"imports", job, "open", "us"}, "convert and open", round, apart);
     const double ours = Micros([&] { static_cast<void>(fused->Run()); });
     const double theirs = Micros([&] { static_cast<void>(loop->Run()); });
-    bench::WriteRow({"import", job, "run", "us"}, kOurs, round, ours);
-    bench::WriteRow({"import", job, "run", "us"}, "loop", round, theirs);
+    bench::WriteRow({"imports", job, "run", "us"}, kOurs, round, ours);
+    bench::WriteRow({"imports", job, "run", "us"}, "loop", round, theirs);
   }
   return {};
 }
@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
       const std::string job = std::string(layer) + " of " + std::to_string(units) + " units";
       const auto path = WriteLayer(folder, layer, gates, units);
       const Status done = path ? Compare(job, *path, *registry, rounds) : std::unexpected(path.error());
-      if (!done) bench::WriteError("import", job, kOurs, done.error().message);
+      if (!done) bench::WriteError("imports", job, kOurs, done.error().message);
       good = good && done;
     }
   }
