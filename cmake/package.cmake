@@ -87,6 +87,8 @@ fusebox_package(models libfusebox-models${soname} "writes test models for plugin
 fusebox_package(tools fusebox "converts, runs and compares .tflite models"
                 "The program fusebox, and its guides in /usr/share/doc/fusebox." "libfusebox${soname} ${same}")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION utils)
+set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "libfusebox-convert${soname} ${same}")  # loaded for files with Flex ops
+set(CPACK_DEBIAN_HOST_PACKAGE_SUGGESTS "libfusebox-convert${soname} ${same}")      # likewise, if a program asks for it
 set(CPACK_DEBIAN_HOST_PACKAGE_RECOMMENDS "libssl3 | libssl3t64")  # loaded if a plugin is sealed, pinned or signed
 fusebox_package(dev libfusebox-dev "runs and converts .tflite models (development files)"
                 "Headers, archives, the template of plugins, and files for CMake and pkg-config."

@@ -27,7 +27,14 @@ std::vector<std::pair<std::string, int>> CountOps(const Module& module) {
   return {counts.begin(), counts.end()};
 }
 
-Result<Imported> ImportFrom(const std::string& source, const Options& options, auto format) {
+Result<Imported> ImportTflite(const std::string& source, Buffer bytes, const Options& options) {
+  if (!bytes) {
+    FUSEBOX_ASSIGN(bytes, MapFile(source));
+  }
+  return tflite_import::Import(std::move(bytes), source, options.signatures, *options.registry);
+}
+
+Result<Imported> ImportFrom(const std::string& source, Buffer bytes, const Options& options, auto format) {
   using Format = decltype(format);
   TraceSpan span("read");
   span.Arg("file", source);
@@ -38,7 +45,7 @@ Result<Imported> ImportFrom(const std::string& source, const Options& options, a
     case Format::kFrozenGraph:
       if (!options.signatures.empty()) return NotFound(source + ": a frozen graph has no signatures");
       return saved_model::ImportFrozenGraph(source, {options.inputs, options.outputs});
-    case Format::kTflite: return tflite_import::Import(source, options.signatures, *options.registry);
+    case Format::kTflite: return ImportTflite(source, std::move(bytes), options);
     case Format::kKeras: return keras::Import(source, options.signatures, *options.registry);
     case Format::kSavedModel: break;
   }
@@ -51,6 +58,11 @@ Conversion FromSavedModel(std::string dir) { return {Conversion::Format::kSavedM
 Conversion FromFrozenGraph(std::string file) { return {Conversion::Format::kFrozenGraph, std::move(file)}; }
 Conversion FromKeras(std::string file) { return {Conversion::Format::kKeras, std::move(file)}; }
 Conversion FromTflite(std::string file) { return {Conversion::Format::kTflite, std::move(file)}; }
+Conversion FromTflite(Buffer file, std::string name) {
+  Conversion out = FromTflite(std::move(name));
+  out.bytes_ = std::move(file);
+  return out;
+}
 
 Result<Converted> Conversion::Convert() {
   report_ = {};
@@ -64,7 +76,7 @@ Result<Converted> Conversion::Run() {
   if (!options.registry) {
     FUSEBOX_ASSIGN(options.registry, Registry::Create({}));
   }
-  FUSEBOX_ASSIGN(Imported imported, ImportFrom(source_, options, format_));
+  FUSEBOX_ASSIGN(Imported imported, ImportFrom(source_, bytes_, options, format_));
   report_.refused = std::move(imported.refused);
   report_.notes = std::move(imported.notes);
   report_.ops_before = CountOps(*imported.module);

@@ -110,11 +110,13 @@ class Conversion {
   friend Conversion FromFrozenGraph(std::string file);
   friend Conversion FromKeras(std::string file);
   friend Conversion FromTflite(std::string file);
+  friend Conversion FromTflite(Buffer file, std::string name);
   Result<Converted> Run();
   Conversion(Format format, std::string source) : format_(format), source_(std::move(source)) {}
 
   Format format_;
   std::string source_;
+  Buffer bytes_;  // of a .tflite in memory
   Report report_;
 };
 
@@ -128,5 +130,7 @@ Conversion FromKeras(std::string file);
 // A .tflite file: Flex ops become TensorFlow ops again and are translated; composites are fused. Signatures,
 // names, metadata and an appended zip are preserved.
 Conversion FromTflite(std::string file);
+// Same, for the bytes of a file. `name` stands in messages.
+Conversion FromTflite(Buffer file, std::string name);
 
 }  // namespace fusebox::converter

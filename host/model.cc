@@ -4,15 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <mutex>
-#include <thread>
 
 #include "host/base/cancel.h"
 #include "host/base/trace.h"
 #include "host/fusion/lower.h"
+#include "host/opening.h"
 #include "host/run/run.h"
-#include "host/tflite/tflite.h"
 
 namespace fusebox {
 
@@ -61,46 +59,16 @@ Status CheckPlugins(const std::vector<SiteReport>& sites) {
                      "; install its plugin, or let the body run instead");
 }
 
-// An opening that another thread, or its time limit, may end.
-class Opening {
- public:
-  explicit Opening(const ModelOptions& options) : cancel_(options.cancel), limit_(options.time_limit_ms) {
-    if (limit_.count() <= 0) return;
-    if (cancel_ == nullptr) cancel_ = std::make_shared<std::atomic<bool>>(false);
-    timer_ = std::jthread([this](const std::stop_token& stop) { Wait(stop); });
+// Calls `work` with options that have a registry, in bounded time.
+template <class F>
+Result<std::shared_ptr<const Model>> InTime(ModelOptions options, const F& work) {
+  const Opening opening(options.cancel, options.time_limit_ms);
+  options.cancel = opening.flag();
+  const CancelScope scope(options.cancel.get());
+  if (options.registry == nullptr) {
+    FUSEBOX_ASSIGN(options.registry, DefaultRegistry());
   }
-  // Names the limit if it ended the opening.
-  template <class T>
-  Result<T> Explain(Result<T> result) const {
-    if (result || result.error().code != Code::kCancelled || !expired_) return result;
-    result.error().message += fmt::format(": it took longer than its time limit of {} ms", limit_.count());
-    return result;
-  }
-  const std::atomic<bool>* flag() const { return cancel_.get(); }
-
- private:
-  void Wait(const std::stop_token& stop) {
-    std::mutex mutex;
-    std::unique_lock lock(mutex);
-    std::condition_variable_any wake;
-    const auto limit = std::min<std::chrono::milliseconds>(limit_, std::chrono::hours(1 << 16));
-    if (wake.wait_for(lock, stop, limit, [&] { return stop.stop_requested(); })) return;
-    expired_ = true;
-    *cancel_ = true;
-  }
-
-  std::shared_ptr<std::atomic<bool>> cancel_;
-  const std::chrono::milliseconds limit_;
-  std::atomic<bool> expired_ = false;
-  std::jthread timer_;
-};
-
-// Both stages verify their result.
-Result<std::unique_ptr<Module>> ReadChecked(const std::string& path) {
-  const TraceSpan span("read");
-  FUSEBOX_ASSIGN(std::unique_ptr<Module> module, tflite::ReadFile(path));
-  FUSEBOX_TRY(AttachFused(*module).At(path));
-  return module;
+  return opening.Explain(work(options));
 }
 
 }  // namespace
@@ -108,42 +76,44 @@ Result<std::unique_ptr<Module>> ReadChecked(const std::string& path) {
 Result<std::shared_ptr<const Model>> Model::Open(const std::string& path, const ModelOptions& options) {
   TraceSpan span("open");
   span.Arg("file", path);
-  const auto open = [&]() -> Result<std::shared_ptr<const Model>> {
-    FUSEBOX_ASSIGN(std::unique_ptr<Module> module, ReadChecked(path));
-    return Create(std::move(module), options);
+  const auto open = [&](const ModelOptions& with) -> Result<std::shared_ptr<const Model>> {
+    FUSEBOX_ASSIGN(Source source, ReadSource(path, with));
+    return Create(std::move(source), with);
   };
-  return CatchNoMemory([&] { return path; }, open);
+  return CatchNoMemory([&] { return path; }, [&] { return InTime(options, open); });
 }
 
 Result<std::shared_ptr<const Model>> Model::FromMemory(Buffer bytes, const ModelOptions& options) {
-  FUSEBOX_ASSIGN(std::unique_ptr<Module> module, tflite::Read(std::move(bytes), options.name));
-  FUSEBOX_TRY(AttachFused(*module).At(options.name));
-  return Create(std::move(module), options);
+  return InTime(options, [&](const ModelOptions& with) -> Result<std::shared_ptr<const Model>> {
+    FUSEBOX_ASSIGN(Source source, ReadSource(std::move(bytes), with.name, with));
+    return Create(std::move(source), with);
+  });
 }
 
 Result<std::shared_ptr<const Model>> Model::FromModule(std::unique_ptr<Module> module,
                                                        const ModelOptions& options) {
   FUSEBOX_TRY(Verify(*module).At(module->source));
-  return Create(std::move(module), options);
+  return InTime(options,
+                [&](const ModelOptions& with) { return Create({.module = std::move(module)}, with); });
 }
 
 // Does all of Create except the program. Returns the delegates of the model.
-Result<Delegation> Model::Load(std::unique_ptr<Module> module, const ModelOptions& options) {
+Result<Delegation> Model::Load(Source source, const ModelOptions& options) {
   Impl& impl = *impl_;
   impl.registry = options.registry;
-  if (impl.registry == nullptr) {
-    FUSEBOX_ASSIGN(impl.registry, DefaultRegistry());
-  }
-  impl.module = std::move(module);
+  impl.module = std::move(source.module);
+  impl.fusions = std::move(source.sites);
+  impl.notices = std::move(source.notices);
   impl.registry->FillOptions(*impl.module);
   const bool composites = HasComposites(*impl.module);
   if (options.fuse && composites) {
     const FusionOptions keep{.approve = {}, .keep_bodies = FusionOptions::KeepBodies::kAll};
     TraceSpan span("fuse");
-    FUSEBOX_ASSIGN(impl.fusions, Fuse(*impl.module, *impl.registry, keep).At(name()));
-    span.Arg("composites", impl.fusions.size());
-    span.Arg("fused", static_cast<uint64_t>(std::ranges::count(impl.fusions, true, &SiteReport::fused)));
-    if (options.missing == Missing::kError) FUSEBOX_TRY(CheckPlugins(impl.fusions).At(name()));
+    FUSEBOX_ASSIGN(std::vector<SiteReport> sites, Fuse(*impl.module, *impl.registry, keep).At(name()));
+    span.Arg("composites", sites.size());
+    span.Arg("fused", static_cast<uint64_t>(std::ranges::count(sites, true, &SiteReport::fused)));
+    if (options.missing == Missing::kError) FUSEBOX_TRY(CheckPlugins(sites).At(name()));
+    std::ranges::move(sites, std::back_inserter(impl.fusions));
   }
   if (composites) InlineBodies(*impl.module);
   std::ranges::move(LowerBodies(*impl.module), std::back_inserter(impl.notices));
@@ -151,18 +121,10 @@ Result<Delegation> Model::Load(std::unique_ptr<Module> module, const ModelOption
   return impl.registry->Delegates(options.delegates, delegate_options, impl.notices);
 }
 
-Result<std::shared_ptr<const Model>> Model::Create(std::unique_ptr<Module> module,
-                                                   const ModelOptions& options) {
-  const Opening opening(options);
-  const CancelScope scope(opening.flag());
-  return opening.Explain(Build(std::move(module), options));
-}
-
-Result<std::shared_ptr<const Model>> Model::Build(std::unique_ptr<Module> module,
-                                                  const ModelOptions& options) {
+Result<std::shared_ptr<const Model>> Model::Create(Source source, const ModelOptions& options) {
   std::shared_ptr<Model> model(new Model());
   Impl& impl = *model->impl_;
-  FUSEBOX_ASSIGN(const Delegation delegates, model->Load(std::move(module), options));
+  FUSEBOX_ASSIGN(const Delegation delegates, model->Load(std::move(source), options));
   const TraceSpan span("choose and initialize kernels");
   FUSEBOX_ASSIGN(
       impl.program,
@@ -172,11 +134,14 @@ Result<std::shared_ptr<const Model>> Model::Build(std::unique_ptr<Module> module
   return model;
 }
 
-Result<std::vector<Model::Entry>> Model::Survey(const std::string& path, const ModelOptions& options) {
+Result<std::vector<Model::Entry>> Model::Survey(std::unique_ptr<Module> module, const ModelOptions& given) {
+  ModelOptions options = given;
+  if (options.registry == nullptr) {
+    FUSEBOX_ASSIGN(options.registry, DefaultRegistry());
+  }
   const CancelScope scope(options.cancel.get());
-  FUSEBOX_ASSIGN(std::unique_ptr<Module> module, ReadChecked(path));
   Model model;
-  FUSEBOX_ASSIGN(const Delegation delegates, model.Load(std::move(module), options));
+  FUSEBOX_ASSIGN(const Delegation delegates, model.Load({.module = std::move(module)}, options));
   Impl& impl = *model.impl_;
   impl.program = run::Program::Survey(*impl.module, impl.registry, delegates);
   return model.entries();

@@ -5,11 +5,12 @@
 //   auto model = fusebox::Model::Open("model.tflite", {.registry = *registry});
 //   auto session = fusebox::Session::Create(*model);
 //
-// Open reads the file, fuses its composites with the registry's rules, offers the nodes to delegates, chooses
-// a kernel for every node and initializes the kernels of nodes without delegate (weights are packed here,
-// once for all sessions). A fused op whose plugin is missing falls back to its kept body, if any, with a
-// notice. If a signature reaches an op without kernel, Session::Create returns an error for that signature
-// with op, plugin and searched directories. Open fails if no signature can run.
+// Open reads the file, imports it if it holds ops of TensorFlow (source.h), fuses its composites with the
+// registry's rules, offers the nodes to delegates, chooses a kernel for every node and initializes the
+// kernels of nodes without delegate (weights are packed here, once for all sessions). A fused op whose plugin
+// is missing falls back to its kept body, if any, with a notice. If a signature reaches an op without kernel,
+// Session::Create returns an error for that signature with op, plugin and searched directories. Open fails if
+// no signature can run.
 #pragma once
 
 #include <atomic>
@@ -24,12 +25,15 @@
 #include "host/plugin/registry.h"
 #include "host/run/missing.h"
 #include "host/run/placement.h"
+#include "host/source.h"
 
 namespace fusebox {
 
 struct ModelOptions {
-  std::shared_ptr<Registry> registry;  // null: one with the default search path
-  bool fuse = true;                    // late fusion of composites
+  std::shared_ptr<Registry> registry;        // null: one with the default search path
+  bool fuse = true;                          // late fusion of composites
+  ImportOps import_ops = ImportOps::kNever;  // of a file with ops of TensorFlow
+  bool keep_bodies = false;  // an import keeps the bodies of builtin fused ops too, for people to look at
   // Delegates, in the order in which nodes are offered to them; empty: none. Nothing: the config's list, else
   // the default delegates.
   std::optional<std::vector<Config::Delegate>> delegates = {};
@@ -40,7 +44,8 @@ struct ModelOptions {
   std::string name = "<memory>";  // of a model from memory, in messages
   // If no plugin here has a kernel for a fused op, or a rule for a composite, and there is a body.
   Missing missing = Missing::kWarn;
-  int64_t time_limit_ms = 0;  // opening that takes longer fails with Code::kCancelled. 0: no limit
+  // Opening that takes longer fails with Code::kCancelled. 0: no limit, but ten seconds for an import.
+  int64_t time_limit_ms = 0;
   // Opening ends at its next node, with Code::kCancelled, once any thread sets it; time_limit_ms sets it too.
   std::shared_ptr<std::atomic<bool>> cancel = {};
 };
@@ -69,14 +74,15 @@ class Model {
     Status status;  // error: why it cannot run
   };
   std::vector<Entry> entries() const;
-  // The entries of a file that is not opened: kernels are chosen but not initialized. Not an error if no
+  // The entries of a module that is not opened: kernels are chosen but not initialized. Not an error if no
   // entry can run.
-  static Result<std::vector<Entry>> Survey(const std::string& path, const ModelOptions& = {});
+  static Result<std::vector<Entry>> Survey(std::unique_ptr<Module>, const ModelOptions& = {});
 
   const Module& module() const;
   const std::string& name() const;  // path of the file, or ModelOptions::name
   const std::shared_ptr<Registry>& registry() const;
-  const std::vector<SiteReport>& fusions() const;   // result of late fusion for each composite
+  // Result of fusion for each composite: at import, then of those in the file.
+  const std::vector<SiteReport>& fusions() const;
   const std::vector<std::string>& notices() const;  // "my_op: falls back to its body: no kernel for my_op..."
   // Returns what runs each node of each function, and why. In a session, a delegate may still decline.
   std::vector<Placement> placements() const;
@@ -84,9 +90,8 @@ class Model {
 
  private:
   Model();
-  static Result<std::shared_ptr<const Model>> Create(std::unique_ptr<Module>, const ModelOptions&);
-  static Result<std::shared_ptr<const Model>> Build(std::unique_ptr<Module>, const ModelOptions&);
-  Result<Delegation> Load(std::unique_ptr<Module>, const ModelOptions&);
+  static Result<std::shared_ptr<const Model>> Create(Source, const ModelOptions&);
+  Result<Delegation> Load(Source, const ModelOptions&);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

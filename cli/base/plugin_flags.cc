@@ -2,6 +2,7 @@
 #include "cli/base/plugin_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/base/checks.h"
@@ -55,10 +56,19 @@ void AddDelegateFlags(CLI::App& app, DelegateFlags& flags) {
          "may share a directory); auto: the user's cache directory")
       ->type_name("PATH")
       ->check(CheckNotEmpty);
+  app.add_option(
+         "--import", flags.import_ops,
+         "Translate a file with ops of TensorFlow (Flex) when it is opened, as `fusebox convert` does: "
+         "where nothing of it runs otherwise (auto), or never")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ImportOps>{{"auto", ImportOps::kAuto},
+                                                                           {"never", ImportOps::kNever}})
+                      .description("{auto,never}"))
+      ->type_name("WHEN")
+      ->default_str("auto");
 }
 
 Result<ModelOptions> ModelOptionsOf(std::shared_ptr<Registry> registry, const DelegateFlags& flags) {
-  ModelOptions options{.registry = std::move(registry)};
+  ModelOptions options{.registry = std::move(registry), .import_ops = flags.import_ops};
   if (!flags.weight_cache.empty())
     options.delegate_options =
         nlohmann::json{{"xnnpack", {{"weight_cache_path", flags.weight_cache}}}}.dump();

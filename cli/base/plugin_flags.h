@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options --plugin, --config, --delegate and --weight-cache: plugins of a command, delegates of a model.
+// Options --plugin, --config, --delegate, --weight-cache and --import: plugins of a command; delegates and
+// the import of a model.
 #pragma once
 
 #include <memory>
@@ -29,6 +30,7 @@ Result<std::shared_ptr<Registry>> OpenRegistry(const PluginFlags& flags);
 struct DelegateFlags {
   std::vector<std::string> delegates;  // "none", "NAME" or "NAME:{JSON options}"; empty: default delegates
   std::string weight_cache;            // of xnnpack; empty: from its options
+  ImportOps import_ops = ImportOps::kAuto;
 };
 void AddDelegateFlags(CLI::App& app, DelegateFlags& flags);
 // The searched directories, for the end of a message: "; searched:" and one line each.

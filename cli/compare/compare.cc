@@ -219,7 +219,10 @@ Result<Side> OpenSide(const CompareFlags& flags, const std::shared_ptr<Registry>
 
 // The model in double precision, on kernels.
 Result<Side> OpenF64(const CompareFlags& flags, const std::shared_ptr<Registry>& registry) {
-  FUSEBOX_ASSIGN(Side out, OpenSide(flags, registry, flags.a, {.delegates = {"none"}}));
+  FUSEBOX_ASSIGN(
+      Side out,
+      OpenSide(flags, registry, flags.a,
+               {.delegates = {"none"}, .weight_cache = {}, .import_ops = flags.delegates.import_ops}));
   std::unique_ptr<Module> module = Clone(out.opened.model->module());
   verify::RetypeToF64(*module);
   verify::RetypeWeightsToF64(*module);
@@ -233,7 +236,8 @@ Result<Side> OpenF64(const CompareFlags& flags, const std::shared_ptr<Registry>&
 Result<Side> OpenSecond(const CompareFlags& flags, const std::shared_ptr<Registry>& registry) {
   if (IsF64(flags)) return OpenF64(flags, registry);
   if (flags.with.empty()) return OpenSide(flags, registry, flags.b, flags.delegates);
-  return OpenSide(flags, registry, flags.a, {{flags.with}, flags.delegates.weight_cache});
+  return OpenSide(flags, registry, flags.a,
+                  {{flags.with}, flags.delegates.weight_cache, flags.delegates.import_ops});
 }
 
 Result<std::vector<Layer>> RunLayers(const CompareFlags& flags, const Side& a, const Side& b,

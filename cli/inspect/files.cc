@@ -10,9 +10,7 @@
 #include "cli/page/page.h"
 #include "host/base/buffer.h"
 #include "host/base/table.h"
-#include "host/fusion/fusion.h"
 #include "host/session.h"
-#include "host/tflite/tflite.h"
 
 namespace fusebox::cli {
 namespace {
@@ -39,9 +37,9 @@ Status Plan(Session& session) {
   return session.Prepare();
 }
 
-Loaded LoadedOf(const std::string& path, const ModelOptions& options) {
+Loaded LoadedOf(const Module& module, const ModelOptions& options) {
   Loaded out;
-  auto model = Model::Open(path, options);
+  auto model = Model::FromModule(Clone(module), options);
   if (!model) {
     out.why = out.memory_reason = model.error().message;
     return out;
@@ -67,7 +65,7 @@ struct Data {
 };
 
 Result<Data> DataOf(const Module& module, const ModelOptions& options, const FileFlags& flags) {
-  Data out{.loaded = LoadedOf(module.source, options), .runs = {}, .profile = {}};
+  Data out{.loaded = LoadedOf(module, options), .runs = {}, .profile = {}};
   if (out.loaded.model != nullptr) out.runs = page::RunsOf(module, *out.loaded.model, out.loaded.placements);
   if (!flags.profile.empty()) {
     FUSEBOX_ASSIGN(out.profile, page::ProfileJson(flags.profile, out.loaded.placements, out.runs));
@@ -147,13 +145,13 @@ Status WriteFiles(const Module& module, const std::vector<Model::Entry>& entries
 Status WriteLayersPage(const std::string& path, const Model& model, const ModelOptions& options,
                        const std::string& function, Json layers) {
   FUSEBOX_TRY(RequireNotRead("--html", path, model.name()));
-  FUSEBOX_ASSIGN(const auto module, tflite::ReadFile(model.name()));
-  FUSEBOX_TRY(AttachFused(*module).At(model.name()));
-  FUSEBOX_ASSIGN(const Data data, DataOf(*module, options, {}));
-  Json json = PageOf(*module, model.entries(), data);
+  FUSEBOX_ASSIGN(const Source source, ReadSource(model.name(), options));
+  const Module& module = *source.module;
+  FUSEBOX_ASSIGN(const Data data, DataOf(module, options, {}));
+  Json json = PageOf(module, model.entries(), data);
   layers["rows"] = page::LayersJson(std::move(layers["rows"]), function, data.runs);
   json["layers"] = std::move(layers);
-  return WriteText(path, HtmlOf(std::move(json), *module));
+  return WriteText(path, HtmlOf(std::move(json), module));
 }
 
 }  // namespace fusebox::cli

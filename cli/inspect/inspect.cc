@@ -7,8 +7,6 @@
 #include "cli/base/command.h"
 #include "cli/base/plugin_flags.h"
 #include "cli/base/print.h"
-#include "host/fusion/fusion.h"
-#include "host/tflite/tflite.h"
 
 namespace fusebox::cli {
 namespace {
@@ -33,9 +31,8 @@ struct InspectFlags {
 };
 
 // The runnable entries. An error before they are checked individually applies to all.
-std::vector<Model::Entry> EntriesOf(const InspectFlags& flags, const Module& module,
-                                    const ModelOptions& options) {
-  auto entries = Model::Survey(flags.model, options);
+std::vector<Model::Entry> EntriesOf(const Module& module, const ModelOptions& options) {
+  auto entries = Model::Survey(Clone(module), options);
   if (entries) return *std::move(entries);
   std::vector<Model::Entry> all;
   for (const Signature& s : module.signatures)
@@ -45,12 +42,28 @@ std::vector<Model::Entry> EntriesOf(const InspectFlags& flags, const Module& mod
   return all;
 }
 
+// The module that `run` would open. A file that cannot be imported is shown as it is.
+Result<Source> SourceOf(const std::string& path, ModelOptions options) {
+  auto source = ReadSource(path, options);
+  if (source) {
+    PrintNotices(path, source->notices);
+    return source;
+  }
+  if (options.import_ops == ImportOps::kNever) return source;
+  const std::string why = source.error().message;
+  options.import_ops = ImportOps::kNever;
+  FUSEBOX_ASSIGN(source, ReadSource(path, options));
+  Message(why);
+  return source;
+}
+
 Result<Exit> Inspect(const InspectFlags& flags) {
-  FUSEBOX_ASSIGN(const auto module, tflite::ReadFile(flags.model));
-  FUSEBOX_TRY(AttachFused(*module).At(flags.model));
   FUSEBOX_ASSIGN(auto registry, OpenRegistry(flags.plugins));
-  FUSEBOX_ASSIGN(const ModelOptions options, ModelOptionsOf(std::move(registry), flags.delegates));
-  const std::vector<Model::Entry> entries = EntriesOf(flags, *module, options);
+  FUSEBOX_ASSIGN(ModelOptions options, ModelOptionsOf(std::move(registry), flags.delegates));
+  options.keep_bodies = true;
+  FUSEBOX_ASSIGN(const Source source, SourceOf(flags.model, options));
+  const Module* const module = source.module.get();
+  const std::vector<Model::Entry> entries = EntriesOf(*module, options);
   FileFlags files = flags.files;
   files.silent = flags.json;
   FUSEBOX_TRY(WriteFiles(*module, entries, options, files));

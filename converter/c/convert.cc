@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
 #include "converter/c/options.h"
 #include "fusebox/c_convert.h"
+#include "host/base/cancel.h"
 #include "host/c/border/call.h"
+#include "host/eval/budget.h"
 #include "host/tflite/tflite.h"
 
 using namespace fusebox;
@@ -34,7 +37,6 @@ Status RequireFused(const converter::Report& report) {
 }
 
 struct Request {
-  const char* source;
   const char* options;
   fusebox_convert_progress progress;
   void* user;
@@ -42,10 +44,9 @@ struct Request {
 };
 
 // Converts, checks, writes with `write`, and returns the report whatever happens.
-Status Convert(const Request& request, auto&& write) {
-  FUSEBOX_C_REQUIRE(request.source);
-  FUSEBOX_ASSIGN(converter::Conversion conversion, converter::FromPath(request.source));
-  FUSEBOX_ASSIGN(c::ConvertOptions parsed, c::ParseConvertOptions(request.options));
+Status Convert(const Request& request, converter::Conversion conversion, const c::OwnPlugins& own,
+               auto&& write) {
+  FUSEBOX_ASSIGN(c::ConvertOptions parsed, c::ParseConvertOptions(request.options, own));
   conversion.options = std::move(parsed.options);
   if (request.progress != nullptr)
     conversion.options.progress = [&](const Progress& p) {
@@ -73,14 +74,38 @@ Status CheckReadBack(const converter::Converted& converted, std::string_view fil
   return {};
 }
 
-Status WriteBytes(const converter::Converted& converted, void** bytes, size_t* size) {
-  FUSEBOX_ASSIGN(const std::string file, tflite::Write(*converted.module));
-  FUSEBOX_TRY(CheckReadBack(converted, file));
-  *bytes = std::aligned_alloc(kAlignment, (file.size() + kAlignment - 1) / kAlignment * kAlignment);
-  if (*bytes == nullptr)
-    return Fail(Code::kOutOfMemory, converted.report.source + ": no memory for the file");
-  std::memcpy(*bytes, file.data(), file.size());
-  *size = file.size();
+struct Destination {
+  void** bytes;
+  size_t* size;
+
+  Status Check() const {
+    FUSEBOX_C_REQUIRE(bytes);
+    *bytes = nullptr;
+    FUSEBOX_C_REQUIRE(size);
+    *size = 0;
+    return {};
+  }
+  // The caller frees the copy.
+  Status Write(std::string_view file, const std::string& source) const {
+    *bytes = std::aligned_alloc(kAlignment, (file.size() + kAlignment - 1) / kAlignment * kAlignment);
+    if (*bytes == nullptr) return Fail(Code::kOutOfMemory, source + ": no memory for the file");
+    std::memcpy(*bytes, file.data(), file.size());
+    *size = file.size();
+    return {};
+  }
+};
+
+// Memory of conversions that a program does not ask for has the default limit of sessions.
+MemoryBudget& ImportBudget() {
+  static MemoryBudget budget(0);
+  return budget;
+}
+
+Status CheckSource(const fusebox_convert_source* source) {
+  FUSEBOX_C_REQUIRE(source);
+  FUSEBOX_TRY(c::CheckSize(*source, "FUSEBOX_CONVERT_SOURCE"));
+  FUSEBOX_C_REQUIRE(source->bytes);
+  if (source->plugin_count > 0) FUSEBOX_C_REQUIRE(source->plugins);
   return {};
 }
 
@@ -108,9 +133,10 @@ fusebox_status fusebox_convert(const char* source, const char* destination, cons
     FUSEBOX_C_REQUIRE(source);
     FUSEBOX_C_REQUIRE(destination);
     FUSEBOX_TRY(CheckApart(source, destination));
-    return Convert(
-        {.source = source, .options = options, .progress = progress, .user = user, .report = report},
-        [&](const converter::Converted& converted) { return converted.Write(destination); });
+    FUSEBOX_ASSIGN(converter::Conversion conversion, converter::FromPath(source));
+    return Convert({.options = options, .progress = progress, .user = user, .report = report},
+                   std::move(conversion), {},
+                   [&](const converter::Converted& converted) { return converted.Write(destination); });
   });
 }
 
@@ -119,12 +145,39 @@ fusebox_status fusebox_convert_to_memory(const char* source, const char* options
                                          size_t* size, char** report, char** error) noexcept {
   return c::Call(error, [&]() -> Status {
     if (report != nullptr) *report = nullptr;
-    FUSEBOX_C_REQUIRE(bytes);
-    *bytes = nullptr;
-    FUSEBOX_C_REQUIRE(size);
-    *size = 0;
+    const Destination destination{bytes, size};
+    FUSEBOX_TRY(destination.Check());
+    FUSEBOX_C_REQUIRE(source);
+    FUSEBOX_ASSIGN(converter::Conversion conversion, converter::FromPath(source));
+    return Convert({.options = options, .progress = progress, .user = user, .report = report},
+                   std::move(conversion), {}, [&](const converter::Converted& converted) -> Status {
+                     FUSEBOX_ASSIGN(const std::string file, tflite::Write(*converted.module));
+                     FUSEBOX_TRY(CheckReadBack(converted, file));
+                     return destination.Write(file, converted.report.source);
+                   });
+  });
+}
+
+fusebox_status fusebox_convert_bytes(const fusebox_convert_source* source, const char* options,
+                                     fusebox_convert_progress progress, void* user, void** bytes,
+                                     size_t* size, char** report, char** error) noexcept {
+  return c::Call(error, [&]() -> Status {
+    if (report != nullptr) *report = nullptr;
+    const Destination destination{bytes, size};
+    FUSEBOX_TRY(destination.Check());
+    FUSEBOX_TRY(CheckSource(source));
+    static_assert(sizeof(std::atomic<bool>) == sizeof(uint8_t));
+    const CancelScope cancel(reinterpret_cast<const std::atomic<bool>*>(source->cancel));
+    const MemoryBudget::Scope memory(ImportBudget());
+    const std::span file(static_cast<const std::byte*>(source->bytes), source->size);
     return Convert(
-        {.source = source, .options = options, .progress = progress, .user = user, .report = report},
-        [&](const converter::Converted& converted) { return WriteBytes(converted, bytes, size); });
+        {.options = options, .progress = progress, .user = user, .report = report},
+        converter::FromTflite(Buffer::Borrow(file), source->name != nullptr ? source->name : "<memory>"),
+        {.config = source->config, .linked = {source->plugins, source->plugin_count}},
+        // The host that opens the file reads it back.
+        [&](const converter::Converted& converted) -> Status {
+          FUSEBOX_ASSIGN(const std::string text, tflite::Write(*converted.module));
+          return destination.Write(text, converted.report.source);
+        });
   });
 }

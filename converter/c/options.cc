@@ -12,14 +12,17 @@ namespace {
 using nlohmann::json;
 using Strings = std::vector<std::string>;
 
-Result<std::shared_ptr<Registry>> RegistryOf(const json& value) {
+Result<std::shared_ptr<Registry>> RegistryOf(const json& value, const OwnPlugins& own) {
   Config config;
   if (value.contains("config")) {
     FUSEBOX_ASSIGN(config, ReadConfig(value["config"].get<std::string>()));
   }
+  if (own.config != nullptr) {
+    FUSEBOX_ASSIGN(config, ParseConfig("configuration", own.config, std::move(config)));
+  }
   const auto plugins = value.value("plugin", Strings());
   config.plugins.insert(config.plugins.begin(), plugins.begin(), plugins.end());
-  FUSEBOX_ASSIGN(auto registry, Registry::Create(config));
+  FUSEBOX_ASSIGN(auto registry, Registry::Create(config, own.linked));
   FUSEBOX_TRY(registry->LoadNamed());
   return registry;
 }
@@ -49,7 +52,7 @@ void Choose(const json& value, const char* key, const converter::Words<T>& words
 
 }  // namespace
 
-Result<ConvertOptions> ParseConvertOptions(const char* text) {
+Result<ConvertOptions> ParseConvertOptions(const char* text, const OwnPlugins& own) {
   static const JsonSchema schema = *JsonSchema::Parse(fusebox_schema_convert_options_1);
   FUSEBOX_ASSIGN(const Document document,
                  ParseDocument("conversion options", text != nullptr ? text : "{}", schema));
@@ -72,7 +75,7 @@ Result<ConvertOptions> ParseConvertOptions(const char* text) {
   options.verify_seed = value.value("verify_seed", options.verify_seed);
   options.calibration = value.value("calibration", options.calibration);
   out.require_full_fusion = value.value("require_full_fusion", false);
-  FUSEBOX_ASSIGN(options.registry, RegistryOf(value));
+  FUSEBOX_ASSIGN(options.registry, RegistryOf(value, own));
   return out;
 }
 

@@ -10,8 +10,13 @@ struct ConvertOptions {
   converter::Options options;
   bool require_full_fusion = false;
 };
+// Plugins of the program: the text of a configuration, or null, and those that are linked into it.
+struct OwnPlugins {
+  const char* config = nullptr;
+  std::span<const fbx_static_plugin* const> linked = {};
+};
 // Null: all defaults. Opens the plugins. Errors: "conversion options:1:2: unknown key \"bach\"; did you mean
 // \"batch\"?"
-Result<ConvertOptions> ParseConvertOptions(const char* json);
+Result<ConvertOptions> ParseConvertOptions(const char* json, const OwnPlugins& = {});
 
 }  // namespace fusebox::c

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "converter/passes/pass.h"
+#include "host/base/cancel.h"
 #include "host/base/trace.h"
 
 namespace fusebox::converter {
@@ -50,6 +51,7 @@ void AddChange(TraceSpan& span, const Pass& pass, const Counts& before, const Co
 
 Status RunPass(const Pass& pass, Context& context) {
   const std::string place = "pass " + std::string(pass.name);
+  FUSEBOX_TRY(CheckCancelled().At(place));
   TraceSpan span(pass.name, "pass");
   const Counts before = span ? CountNodes(context.module) : Counts();
   FUSEBOX_TRY(pass.run(context).At(place));

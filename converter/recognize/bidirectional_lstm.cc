@@ -20,7 +20,8 @@ constexpr size_t kLayerOperands = 6;  // inputs, h, c, kernel, recurrent kernel,
 constexpr size_t kSequence = 1;
 constexpr size_t kStates = 2;
 constexpr size_t kBackward = kStates + 2;  // first result of the backward layer in the composite
-constexpr const char* kShared[] = {"time_major", "activation", "recurrent_activation"};
+constexpr const char* kShared[] = {"time_major", "activation", "recurrent_activation",
+                                   "asymmetric_quantize_inputs"};
 
 bool IsLstm(const Node& node) {
   return node.is(Op::kStablehloComposite) && (node.name == "keras.lstm" || node.name.starts_with("lstm_"));
@@ -55,7 +56,9 @@ class Pair {
     for (const Node* layer : {forward_, backward_})
       for (size_t i = layer == forward_ ? 0 : 1; i < kLayerOperands; ++i) {
         operands.push_back(made_.Input(layer->operands[i]));
-        body.AddInput(view_.type(layer->operands[i]), view_.function().value(layer->operands[i]).name);
+        const Value& operand = view_.function().value(layer->operands[i]);
+        const ValueId v = body.AddInput(operand.type, operand.name);
+        body.value(v).quant = operand.quant;
       }
     FillBody(body);
     for (size_t i = 0; i < body.inputs.size(); ++i)

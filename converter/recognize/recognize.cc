@@ -6,6 +6,7 @@
 #include <set>
 
 #include "converter/recognize/recognizer.h"
+#include "host/base/cancel.h"
 #include "host/eval/eval.h"
 
 namespace fusebox::converter::recognize {
@@ -48,7 +49,10 @@ class Runner {
       : module_(module), registry_(registry), recognizer_(recognizer), notes_(notes) {}
 
   Status Visit(Function& f) {
-    while (Sweep(f)) FUSEBOX_TRY(Fold(registry_, module_, f));
+    while (Sweep(f)) {
+      FUSEBOX_TRY(CheckCancelled());
+      FUSEBOX_TRY(Fold(registry_, module_, f));
+    }
     return {};
   }
 

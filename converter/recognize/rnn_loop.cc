@@ -2,6 +2,7 @@
 // Loops that are a recurrent layer, ConvLSTM among them: Keras 3 and other models without annotations, and
 // .tflite files that stock TFLite cannot run because of their Flex lists. A loop that is not equal to a layer
 // stays a loop, with the reason in the notes.
+#include "converter/recognize/rnn/hybrid.h"
 #include "converter/recognize/rnn/layer.h"
 #include "converter/recognize/rnn/scan.h"
 #include "host/graph/rewriter.h"
@@ -86,6 +87,7 @@ Result<Found> Match(const View& caller, const View& body, const Node& node) {
   const Scan& in = out.loop;
   FUSEBOX_ASSIGN(out.layer.cell, MatchCell(body, in, out.states));
   out.layer.weights = in.body;
+  FUSEBOX_TRY(CheckWeightTypes(*in.body, out.layer.cell));
   FUSEBOX_ASSIGN(const ValueId sequence, SequenceOf(in, caller, body, out.layer.cell.x));
   FUSEBOX_TRY(CheckLength(in, caller, sequence));
   FUSEBOX_TRY(CheckInput(caller, body, sequence, out));

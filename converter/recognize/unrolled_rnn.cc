@@ -2,6 +2,7 @@
 // Unrolled recurrent layers: a copy of the cell per step, on the parts of an UNPACK.
 #include <algorithm>
 
+#include "converter/recognize/rnn/hybrid.h"
 #include "converter/recognize/rnn/layer.h"
 #include "converter/recognize/rnn/steps.h"
 #include "host/graph/rewriter.h"
@@ -16,6 +17,7 @@ class Unrolled {
 
   Result<Region> Replace() {
     SetLayer();
+    FUSEBOX_TRY(CheckWeightTypes(*layer_.weights, layer_.cell));
     const ValueId sequence = layer_.in.inputs;
     layer_ = Imported(made_, std::move(layer_));
     SetInitial();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cancellation of work outside a session: opening a model.
+// Cancellation of work outside a session: opening a model, importing it.
 #pragma once
 
 #include <atomic>

@@ -5,6 +5,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #ifndef FUSEBOX_INSTALL_PREFIX
@@ -19,16 +20,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "/opt/fusebox" for "/opt/fusebox/lib/libfusebox.so.0"; empty if this code is in a program, or in a library
-// in another kind of folder.
-std::string PrefixOfLibrary() {
+constexpr std::string_view kLibraries = "/" FUSEBOX_INSTALL_LIBDIR;
+
+// The folder of the library, or program, that holds this code.
+std::string FolderOfCode() {
   Dl_info info{};
   std::error_code error;
   if (dladdr(reinterpret_cast<const void*>(&InstallPrefixes), &info) == 0 || info.dli_fname == nullptr)
     return {};
-  const std::string folder = fs::canonical(info.dli_fname, error).parent_path().string();
-  constexpr std::string_view kLibraries = "/" FUSEBOX_INSTALL_LIBDIR;
-  if (error || !folder.ends_with(kLibraries)) return {};
+  const fs::path file = fs::canonical(info.dli_fname, error);
+  return error ? std::string() : file.parent_path().string();
+}
+
+// "/opt/fusebox" for "/opt/fusebox/lib/libfusebox.so.0"; empty if this code is in a program, or in a library
+// in another kind of folder.
+std::string PrefixOfLibrary() {
+  const std::string folder = FolderOfCode();
+  if (!folder.ends_with(kLibraries)) return {};
   return folder.substr(0, folder.size() - kLibraries.size());
 }
 
@@ -50,6 +58,19 @@ std::vector<std::string> InstallPrefixes() {
     if (!prefix.empty()) prefixes.push_back(std::move(prefix));
   }
   return prefixes;
+}
+
+std::vector<std::string> LibraryPaths(const std::string& file) {
+  std::vector<std::string> paths;
+  const std::string beside = getauxval(AT_SECURE) == 0 ? FolderOfCode() : std::string();
+  if (!beside.empty()) paths.push_back(beside + "/" + file);
+  for (const std::string& prefix : InstallPrefixes()) {
+    for (const std::string_view folder : {kLibraries, std::string_view("/lib")}) {
+      std::string path = prefix + std::string(folder) + "/" + file;
+      if (std::ranges::find(paths, path) == paths.end()) paths.push_back(std::move(path));
+    }
+  }
+  return paths;
 }
 
 Result<std::string> FindHelperProgram(const std::string& name) {

@@ -14,5 +14,8 @@ namespace fusebox {
 std::vector<std::string> InstallPrefixes();
 // The path of a program in libexec/fusebox. Error: it is missing, with the paths tried.
 Result<std::string> FindHelperProgram(const std::string& name);
+// Paths of a library of this installation ("libx.so.0"), first to last: beside the library of this code,
+// unless the process is privileged, then in the prefixes.
+std::vector<std::string> LibraryPaths(const std::string& file);
 
 }  // namespace fusebox

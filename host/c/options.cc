@@ -28,6 +28,7 @@ Result<ModelOptions> ParseModelOptions(const char* json) {
   const nlohmann::json& value = document.value;
   options.name = value.value("name", options.name);
   options.fuse = value.value("fuse", options.fuse);
+  if (value.value("import", "never") == "auto") options.import_ops = ImportOps::kAuto;
   const std::string missing = value.value("missing", "warn");
   options.missing = missing == "error"  ? Missing::kError
                     : missing == "body" ? Missing::kBody

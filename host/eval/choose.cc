@@ -34,8 +34,10 @@ std::unexpected<Error> NoKernel(const Registry& registry, const Function& functi
                                 const std::vector<std::string>& declined) {
   std::string message = fmt::format("no kernel for {}{}", op, OperandTypes(function, node));
   if (kind == FBX_OP_CUSTOM && op.starts_with("Flex"))
-    return Unsupported(message +
-                       "; it is an op of TensorFlow: translate the file with `fusebox convert` first");
+    return Unsupported(
+        message +
+        "; it is an op of TensorFlow: open the file with \"import\": \"auto\", or translate it "
+        "with `fusebox convert` first");
   if (!declined.empty()) message += fmt::format("; declined by {}", fmt::join(declined, "; "));
   if (const auto who = registry.WhoProvides(kind, op); !who.empty()) {
     message += fmt::format("; listed in the manifest of {}", fmt::join(who, ", "));

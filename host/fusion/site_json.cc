@@ -4,6 +4,37 @@
 #include <nlohmann/json.hpp>
 
 namespace fusebox {
+namespace {
+
+RuleReport::Outcome OutcomeOf(std::string_view name) {
+  using enum RuleReport::Outcome;
+  for (const RuleReport::Outcome outcome : {kFused, kNotApplicable, kDiffers})
+    if (name == Name(outcome)) return outcome;
+  return kError;
+}
+
+RuleReport RuleOf(const nlohmann::json& rule) {
+  return {.rule = rule.value("rule", ""),
+          .plugin = rule.value("plugin", ""),
+          .plugin_version = rule.value("plugin_version", ""),
+          .outcome = OutcomeOf(rule.value("outcome", "")),
+          .reasons = rule.value("reasons", std::vector<std::string>())};
+}
+
+SiteReport SiteOf(const nlohmann::json& site) {
+  SiteReport out{.function = site.value("function", ""),
+                 .location = site.value("location", ""),
+                 .composite = site.value("composite", ""),
+                 .fused = site.value("fused", false),
+                 .rules = {},
+                 .why = site.value("reason", ""),
+                 .verification = site.value("verification", ""),
+                 .emitted = site.value("emitted", std::vector<std::string>())};
+  for (const auto& rule : site.value("rules", nlohmann::json::array())) out.rules.push_back(RuleOf(rule));
+  return out;
+}
+
+}  // namespace
 
 nlohmann::ordered_json ToJson(const SiteReport& site) {
   auto rules = nlohmann::ordered_json::array();
@@ -16,6 +47,14 @@ nlohmann::ordered_json ToJson(const SiteReport& site) {
   return {{"function", site.function}, {"location", site.location}, {"composite", site.composite},
           {"fused", site.fused},       {"reason", site.why},        {"verification", site.verification},
           {"emitted", site.emitted},   {"rules", std::move(rules)}};
+}
+
+std::vector<SiteReport> SitesOf(std::string_view document) {
+  std::vector<SiteReport> out;
+  const auto json = nlohmann::json::parse(document, nullptr, false);
+  if (!json.is_object()) return out;
+  for (const auto& site : json.value("sites", nlohmann::json::array())) out.push_back(SiteOf(site));
+  return out;
 }
 
 }  // namespace fusebox

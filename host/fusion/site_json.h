@@ -9,5 +9,7 @@
 namespace fusebox {
 
 nlohmann::ordered_json ToJson(const SiteReport&);
+// The reports in the member "sites" of a document. Other text has none.
+std::vector<SiteReport> SitesOf(std::string_view document);
 
 }  // namespace fusebox

@@ -44,6 +44,12 @@ Status ReadInto(const Document& document, Config& config) {
   return {};
 }
 
+std::vector<std::string> Absolute(const std::vector<std::string>& paths) {
+  std::vector<std::string> out;
+  for (const std::string& path : paths) out.push_back(std::filesystem::absolute(path).string());
+  return out;
+}
+
 }  // namespace
 
 std::string FolderOf(const Config& config) {
@@ -73,6 +79,22 @@ Result<Config> ParseConfig(const std::string& name, std::string json, Config con
   FUSEBOX_ASSIGN(const Document document, ParseConfigDocument(name, std::move(json)));
   FUSEBOX_TRY(ReadInto(document, config));
   return config;
+}
+
+std::string TextOf(const Config& config) {
+  nlohmann::json out = {{"search_default_path", config.search_default_path}};
+  const auto add = [&](const char* key, const auto& value) {
+    if (!value.empty()) out[key] = value;
+  };
+  add("plugins", Absolute(config.plugins));
+  add("plugin_path", Absolute(config.plugin_path));
+  add("allow", config.allow);
+  add("deny", config.deny);
+  add("pins", config.pins);
+  add("require_signed", config.require_signed);
+  add("prefer", config.prefer);
+  for (const auto& [id, options] : config.options) out["options"][id] = JsonFromAttrs(options);
+  return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace fusebox

@@ -38,6 +38,8 @@ struct Config {
 Result<Config> ReadConfig(const std::string& path);
 // Parses the same from text: its keys replace keys of `config`. `name` stands in messages.
 Result<Config> ParseConfig(const std::string& name, std::string json, Config config = {});
+// The text of a configuration file that finds the same plugins from any folder. Without delegates.
+std::string TextOf(const Config& config);
 // "xnnpack" or "xnnpack:{JSON object}", as on the command line; or "{JSON object}", options by delegate, as
 // in the API.
 Result<Config::Delegate> ParseDelegate(std::string_view text);

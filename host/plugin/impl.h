@@ -83,8 +83,9 @@ struct Registry::Impl final : Broker {
   Config config;
   Policy policy;
   mutable std::recursive_mutex mutex;
-  std::deque<Plugin> plugins;             // in search order, built-in last
-  std::vector<const PluginInfo*> broken;  // not reported yet
+  std::deque<Plugin> plugins;                                   // in search order, built-in last
+  std::vector<const PluginInfo*> broken;                        // not reported yet
+  std::deque<std::pair<const fbx_entry*, std::string>> linked;  // entry, text of the manifest
   std::vector<std::string> searched;
   std::vector<Plugin*> load_order;
   std::vector<std::pair<const PluginInfo*, const Plugin*>> uses;  // of services: user, provider

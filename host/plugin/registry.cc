@@ -296,6 +296,7 @@ Result<std::shared_ptr<Registry>> Registry::Create(const Config& config,
   std::vector<Impl::Plugin*> placed;
   for (const fbx_static_plugin* plugin : built_in) {
     FUSEBOX_ASSIGN(placed.emplace_back(), impl.PlaceBuiltIn(*plugin));
+    impl.linked.emplace_back(plugin->entry, FromAbi(plugin->manifest));
   }
   // Its tables are all that its manifest states, and reading that would take longer than opening a model.
   const fbx_static_plugin cpu{FBX_HEAD(fbx_static_plugin), &fusebox_cpu_entry_v1, {}};
@@ -316,9 +317,18 @@ Status Registry::Add(const fbx_static_plugin& added) {
   const std::lock_guard lock(impl_->mutex);
   FUSEBOX_ASSIGN(Impl::Plugin* const plugin, impl_->PlaceBuiltIn(added));
   FUSEBOX_TRY(impl_->OpenBuiltIn(*plugin));
+  impl_->linked.emplace_back(added.entry, FromAbi(added.manifest));
   impl_->retired.push_back(std::exchange(impl_->kernels, {}));
   impl_->op_schemas.clear();
   return {};
+}
+
+std::vector<fbx_static_plugin> Registry::linked() const {
+  const std::lock_guard lock(impl_->mutex);
+  std::vector<fbx_static_plugin> out;
+  for (const auto& [entry, manifest] : impl_->linked)
+    out.push_back({FBX_HEAD(fbx_static_plugin), entry, AsAbi(manifest)});
+  return out;
 }
 
 Registry::~Registry() = default;

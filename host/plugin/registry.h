@@ -115,6 +115,8 @@ class Registry {
   Status Add(const fbx_static_plugin& plugin);
 
   const Config& config() const { return config_; }
+  // Plugins that are linked into the program, in the order in which they were added, without the cpu plugin.
+  std::vector<fbx_static_plugin> linked() const;
   std::vector<PluginInfo> plugins() const;                        // search order, built-in last
   std::vector<PluginInfo> PluginsFor(std::string_view op) const;  // in order of preference
   std::vector<std::string> searched() const;                      // searched folders, in order

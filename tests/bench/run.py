@@ -4,7 +4,7 @@
 
 Every benchmark runs N times, in turns with the others (default 3, with --quick 1 and less of each). Then the table of report.py is
 printed; --all adds the rows without a line in margins.tsv, --json writes everything to a file, --docs writes the pages and pictures of docs.
-FUSEBOX_PEER_DIR holds the peers, FUSEBOX_MODELS a folder of .tflite files. NAMEs: lstm threads open net files kernels cache
+FUSEBOX_PEER_DIR holds the peers, FUSEBOX_MODELS a folder of .tflite files. NAMEs: lstm threads open imports net files kernels cache
 convert cancel nn conv_lstm decoder tool.
 Exit status: that of report.py.
 """
@@ -63,6 +63,10 @@ class Benchmarks:
     def open(self):
         rounds = '21' if self.quick else '41'
         return [self.program('open_bench'), *self.plugins('rnn'), '--rounds', rounds, *self.samples(), *self.quantized()]
+
+    def imports(self):
+        return [self.program('import_bench'), '--rnn', *self.plugins('rnn')[1:], '--dir', str(self.work / 'import'),
+                '--rounds', '11' if self.quick else '41']
 
     def net(self):
         return [self.program('net_bench'), *self.plugins('xnnpack'), '--seconds', '1' if self.quick else '4']
@@ -157,7 +161,7 @@ class Benchmarks:
         return str(output)
 
 
-NAMES = ('lstm', 'threads', 'open', 'net', 'files', 'kernels', 'cache', 'convert', 'cancel', 'nn', 'conv_lstm', 'decoder', 'tool')
+NAMES = ('lstm', 'threads', 'open', 'imports', 'net', 'files', 'kernels', 'cache', 'convert', 'cancel', 'nn', 'conv_lstm', 'decoder', 'tool')
 
 
 def rows_in(text):

@@ -70,19 +70,18 @@ Status CheckCustomOptions(Module& module, Registry& registry, std::vector<std::s
 
 }  // namespace
 
-Result<Imported> Import(const std::string& file, const std::vector<std::string>& signatures,
+Result<Imported> Import(Buffer file, const std::string& name, const std::vector<std::string>& signatures,
                         Registry& registry) {
   Imported out;
-  FUSEBOX_ASSIGN(out.module, tflite::ReadFile(file));
+  FUSEBOX_ASSIGN(out.module, tflite::Read(std::move(file), name));
   Module& module = *out.module;
-  module.source = file;
-  FUSEBOX_TRY(VerifyQuants(module).At(file));
-  FUSEBOX_TRY(AttachFused(module).At(file));
+  FUSEBOX_TRY(VerifyQuants(module).At(name));
+  FUSEBOX_TRY(AttachFused(module).At(name));
   out.f16_weights = StoresFloat16(module);
   out.unsigned_file = module.signatures.empty();
   if (out.unsigned_file) module.signatures.push_back(OfMain(*module.functions[0]));
-  FUSEBOX_TRY(Select(module, signatures).At(file));
-  FUSEBOX_TRY(CheckCustomOptions(module, registry, out.notes).At(file));
+  FUSEBOX_TRY(Select(module, signatures).At(name));
+  FUSEBOX_TRY(CheckCustomOptions(module, registry, out.notes).At(name));
   CheckHints(module, registry);
   LiftFlex(module, out.notes);
   return out;

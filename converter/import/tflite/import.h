@@ -3,7 +3,6 @@
 //
 // Flex nodes (custom ops "Flex" + TensorFlow op, whose options are a FlexBuffer vector [op, NodeDef]) become
 // OPAQUE nodes with the attributes of their NodeDef, as in a SavedModel import. Everything else is preserved.
-// else stays as the file has it.
 #pragma once
 
 #include <string>
@@ -16,8 +15,10 @@ namespace fusebox::tflite_import {
 
 using converter::Imported;
 
-// Imports the named signatures, or all. A file without signatures has one named "main".
-Result<Imported> Import(const std::string& file, const std::vector<std::string>& signatures, Registry&);
+// Imports the named signatures, or all, of the bytes of a file. `name` stands in messages. A file without
+// signatures has one named "main".
+Result<Imported> Import(Buffer file, const std::string& name, const std::vector<std::string>& signatures,
+                        Registry&);
 
 // Converts Flex nodes to OPAQUE nodes; adds a note with their counts. A node with damaged options keeps its
 // name and has the cause in its attribute "reason".

@@ -14,6 +14,13 @@ int64_t LastDim(const Value& v) {
   return rank < 1 ? -1 : v.type.shape[static_cast<size_t>(rank - 1)];
 }
 
+// 8-bit weights of a product that quantizes its f32 source row by row.
+bool HasOneScale(const Value& weights) {
+  const Quant* const quant = weights.quant.get();
+  return weights.type.dtype == DType::kI8 && quant != nullptr && quant->scales.size() == 1 &&
+         quant->block_size == 0 && (quant->zero_points.empty() || quant->zero_points[0] == 0);
+}
+
 class AffineReader {
  public:
   AffineReader(const View& in, int64_t columns) : in_(in), f_(in.function()) {
@@ -106,21 +113,25 @@ class AffineReader {
       FUSEBOX_TRY(AddBias(f_.value(node.operands[2]), range, out_.bias));
     }
     if (node.attrs.str("weights_format", "DEFAULT") != "DEFAULT") return Refuse(node.results[0]);
-    return Times(node.operands[0], node.operands[1], true, range);
+    return Times(node.operands[0], node.operands[1], true, range,
+                 node.attrs.b("asymmetric_quantize_inputs", false));
   }
 
   Status MatMul(const Node& node, ValueId v, Range range) {
     if (node.attrs.b("adj_x", false)) return Refuse(v);
-    return Times(node.operands[0], node.operands[1], node.attrs.b("adj_y", false), range);
+    return Times(node.operands[0], node.operands[1], node.attrs.b("adj_y", false), range, false);
   }
 
-  Status Times(ValueId source, ValueId matrix, bool transposed, Range range) {
+  Status Times(ValueId source, ValueId matrix, bool transposed, Range range, bool asymmetric) {
     const Value& weights = f_.value(matrix);
     const Shape& shape = weights.type.shape;
-    if (weights.type.dtype != DType::kF32) return Unsupported("weights of " + ToString(weights.type));
+    const bool bytes = HasOneScale(weights);
+    if (weights.type.dtype != DType::kF32 && !bytes)
+      return Unsupported("weights of " + ToString(weights.type));
     if (!weights.is_const()) return Unsupported("its weights are computed (" + in_.Text(matrix) + ")");
     if (shape.rank() != 2 || f_.value(source).type.shape.rank() != 2) return Refuse(source);
     Block block{matrix, transposed, 0, shape[transposed ? 1 : 0], range.begin, range.count};
+    block.asymmetric = bytes && asymmetric;
     if (block.column + block.columns > shape[transposed ? 0 : 1]) return Refuse(source);
     const Node* parts = in_.Producer(source, Op::kConcatenation);
     const int64_t axis = parts ? parts->attrs.i64("axis", 0) : 0;
@@ -129,6 +140,7 @@ class AffineReader {
       out_.products.push_back({source, block});
       return {};
     }
+    if (bytes) return Unsupported("8-bit weights of a product with x and h, which have one scale in it");
     for (const ValueId part : parts->operands) {  // [x, h] @ W: each part has separate rows
       block.rows = LastDim(f_.value(part));
       if (block.rows < 0 || block.row + block.rows > shape[transposed ? 1 : 0]) return Refuse(source);

@@ -28,6 +28,7 @@ struct Block {
   int64_t column = 0;
   int64_t columns = 0;
   Window window = {};
+  bool asymmetric = false;  // of i8 weights: rows of the source are quantized with a zero point
 };
 
 // Columns [begin, begin + count) of a value.

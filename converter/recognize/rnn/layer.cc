@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "converter/recognize/rnn/hybrid.h"
 #include "converter/recognize/rnn/scan.h"
 #include "host/graph/rewriter.h"
 
@@ -50,8 +51,7 @@ class Weights {
     }
     ValueId matrix = values[0];
     if (values.size() > 1)
-      matrix =
-          write_.Typed(Op::kConcatenation, values, Floats({parts[0].rows, columns}), MakeAttrs("axis", 1));
+      matrix = Move(Op::kConcatenation, values, {parts[0].rows, columns}, MakeAttrs("axis", 1));
     return AsKernel(matrix, parts[0], columns);
   }
 
@@ -90,6 +90,15 @@ class Weights {
     return write_.Typed(Op::kReshape, {matrix, write_.I32(dims)}, Floats(dims));
   }
 
+  // The result has the type and scale of the first operand.
+  ValueId Move(Op op, ValueIds operands, std::vector<int64_t> dims, Attrs attrs = {}) {
+    const Value from = write_.f().value(operands[0]);  // a copy: values move
+    const ValueId moved =
+        write_.Typed(op, std::move(operands), {from.type.dtype, Shape(std::move(dims))}, std::move(attrs));
+    write_.f().value(moved).quant = from.quant;
+    return moved;
+  }
+
   ValueId Part(const Block& part) {
     Value matrix = layer_.weights->value(part.matrix);  // a copy: values move
     if (!part.window.kernel.empty()) {
@@ -102,13 +111,13 @@ class Weights {
     const auto [at, fresh] = matrices_.try_emplace({part.matrix, part.transposed}, kNoValue);
     if (fresh) {
       at->second = write_.f().AddConst(matrix.type, matrix.data, matrix.name);
-      if (part.transposed)
-        at->second = write_.Typed(Op::kTranspose, {at->second, write_.I32({1, 0})}, Floats(dims));
+      write_.f().value(at->second).quant = matrix.quant;
+      if (part.transposed) at->second = Move(Op::kTranspose, {at->second, write_.I32({1, 0})}, dims);
     }
     if (dims == std::vector<int64_t>{part.rows, part.columns}) return at->second;
-    return write_.Typed(
-        Op::kSlice, {at->second, write_.I32({part.row, part.column}), write_.I32({part.rows, part.columns})},
-        Floats({part.rows, part.columns}));
+    return Move(Op::kSlice,
+                {at->second, write_.I32({part.row, part.column}), write_.I32({part.rows, part.columns})},
+                {part.rows, part.columns});
   }
 
   Rewriter& write_;
@@ -141,6 +150,7 @@ Attrs AttrsOf(const Layer& layer) {
     attrs.Set("recurrent_activation", layer.cell.recurrent_activation);
   if (layer.cell.kind == Cell::Kind::kGru) attrs.Set("reset_after", layer.cell.reset_after);
   attrs.Set("sequence", layer.sequence);
+  if (QuantizesAsymmetrically(layer.cell)) attrs.Set("asymmetric_quantize_inputs", true);
   if (layer.cell.kind == Cell::Kind::kConvLstm) {
     const Window& window = layer.cell.gates[0].input.window;
     attrs.Set("strides", window.strides);
@@ -203,12 +213,17 @@ LayerBody AddLayerBody(Replacement& made, const Layer& layer) {
     body.states.push_back(input(outside.value(state).type, body.states.empty() ? "init_h" : "init_c"));
   // The weights are constants of the region already; these operands are for rules.
   const int64_t columns = static_cast<int64_t>(cell.gates.size()) * cell.units;
-  input(Floats(KernelDims(cell.gates[0].input, columns)), "kernel");
   // A folded state has no separate block.
   const Block& recurrent = cell.gates[0].recurrent;
-  input(Floats(recurrent.window.kernel.empty() ? std::vector{cell.units, columns}
-                                               : KernelDims(recurrent, columns)),
-        "recurrent_kernel");
+  const auto kernel = [&](const Block& block, std::vector<int64_t> dims, const char* name) {
+    const Value* const from = block.matrix == kNoValue ? nullptr : &layer.weights->value(block.matrix);
+    const ValueId v = input({from ? from->type.dtype : DType::kF32, Shape(std::move(dims))}, name);
+    if (from) body.f.value(v).quant = from->quant;
+  };
+  kernel(cell.gates[0].input, KernelDims(cell.gates[0].input, columns), "kernel");
+  kernel(recurrent,
+         recurrent.window.kernel.empty() ? std::vector{cell.units, columns} : KernelDims(recurrent, columns),
+         "recurrent_kernel");
   input(Floats(cell.reset_after ? std::vector<int64_t>{2, columns} : std::vector<int64_t>{columns}), "bias");
   if (layer.mask == kNoValue) return body;
   const ValueId mask = input(MaskType(outside, layer), "mask");

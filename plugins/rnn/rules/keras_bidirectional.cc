@@ -74,6 +74,7 @@ void KerasBidirectionalRule::rewrite(const Site& site, Build& build) {
                         .attr("cell_clip", 0.0)
                         .attr("proj_clip", 0.0)
                         .attr("merge_outputs", merged)
+                        .attr("asymmetric_quantize_inputs", forward.asymmetric())
                         .attr("time_major", forward.time_major());
   const auto [forward_sequence, backward_sequence] =
       merged ? SplitMerged(site, build, lstm[0]) : std::pair{lstm[0], lstm[1]};

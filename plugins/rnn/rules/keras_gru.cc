@@ -58,7 +58,7 @@ void KerasGruRule::rewrite(const Site& site, Build& build) {
     bias = build.reshape(rows[0], {-1});
     recurrent_bias = build.reshape(rows[1], {-1});
   }
-  const auto gru =
+  auto gru =
       build
           .custom("fusebox.gru",
                   {steps.inputs(), build.in(layer.first_state()), weights, recurrent, bias, recurrent_bias},
@@ -67,6 +67,7 @@ void KerasGruRule::rewrite(const Site& site, Build& build) {
           .attr("reset_after", after)
           .attr("activation", layer.activation())
           .attr("recurrent_activation", layer.recurrent_activation());
+  if (layer.asymmetric()) gru.attr("asymmetric_quantize_inputs", true);
   layer.SetOutputs(build, steps.Outputs(build, gru[0]));
   build.result(layer.first_final_state(),
                steps.FinalState(build, gru[0], build.in(layer.first_state()), gru[1]));

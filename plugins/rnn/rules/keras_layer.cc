@@ -64,6 +64,17 @@ void KerasLayer::CheckOperand(uint32_t i, int rank) const {
                 "has shape " + ShapeText(t) + ", expected rank " + std::to_string(rank), subject(i));
 }
 
+void KerasLayer::CheckWeights(uint32_t i) const {
+  const Tensor t = site_.in(i);
+  const bool bytes = t.present() && t.dtype() == FBX_I8;
+  if (!bytes) CheckOperand(i, 2);
+  site_.require(t.rank() == 2, "RANK", "has shape " + ShapeText(t) + ", expected rank 2", subject(i));
+  site_.require(!bytes || !diagonal(), "DTYPE", "is i8, which a diagonal state does not support", subject(i));
+  site_.require(t.dtype() == site_.in(kernel()).dtype(), "DTYPE",
+                std::string("is ") + dtype_name(t.dtype()) + ", unlike the kernel", subject(i));
+  CheckConstant(i);
+}
+
 void KerasLayer::CheckConstant(uint32_t i) const {
   const Tensor t = site_.in(i);
   site_.require(!t.is_variable(), "NONCONST", "is read from a variable that the model changes", subject(i));
@@ -74,8 +85,7 @@ void KerasLayer::CheckConstant(uint32_t i) const {
 void KerasLayer::CheckOperands() const {
   CheckOperand(kInputs, 3);
   for (uint32_t state = 0; state < states_; ++state) CheckOperand(first_state() + state, 2);
-  for (const uint32_t weights : {kernel(), recurrent()}) CheckOperand(weights, 2);
-  for (const uint32_t weights : {kernel(), recurrent()}) CheckConstant(weights);
+  for (const uint32_t weights : {kernel(), recurrent()}) CheckWeights(weights);
 }
 
 void KerasLayer::CheckKernels() const {
@@ -142,6 +152,8 @@ void KerasLayer::CheckMask() const {
   if (!masked()) return;
   const Tensor m = site_.in(mask());
   const Tensor x = site_.in(kInputs);
+  site_.require(site_.in(kernel()).dtype() == FBX_F32, "DTYPE", "is i8, which a mask does not support",
+                subject(kernel()));
   site_.require(m.present() && m.dtype() == FBX_BOOL, "DTYPE",
                 std::string("is ") + (m.present() ? dtype_name(m.dtype()) : "absent") +
                     ", only a boolean mask is supported",

@@ -10,7 +10,10 @@
 //             sequence; default: from its shape), with a mask zero_output_for_mask (true: masked steps output zeros; false:
 //             they repeat the output before)
 //
-// All f32. The weights must be constant; initial states may be computed, B and T may be unknown.
+//             asymmetric_quantize_inputs (false): with 8-bit kernels, x and h are quantized with a zero point
+//
+// All f32, or kernel and recurrent_kernel i8 without a mask. The weights must be constant; initial states may
+// be computed, B and T may be unknown.
 #pragma once
 
 #include <string>
@@ -57,6 +60,7 @@ class KerasLayer {
   bool go_backwards() const { return site_.attrs().b("go_backwards", false); }
   std::string_view activation() const { return site_.attrs().s("activation", "tanh"); }
   std::string_view recurrent_activation() const { return site_.attrs().s("recurrent_activation", "sigmoid"); }
+  bool asymmetric() const { return site_.attrs().b("asymmetric_quantize_inputs", false); }
   bool diagonal() const { return position_.diagonal; }
   int64_t units() const {
     return diagonal() ? site_.in(recurrent()).dim(1) / gates_ : site_.in(recurrent()).dim(0);
@@ -66,6 +70,7 @@ class KerasLayer {
   void CheckArity() const;  // of a single layer
   void CheckOperand(uint32_t operand, int rank) const;
   void CheckConstant(uint32_t operand) const;
+  void CheckWeights(uint32_t operand) const;  // of f32 or i8, both kernels alike
   // Type, rank and constness of inputs, states, kernel and recurrent kernel.
   void CheckOperands() const;
   void CheckKernels() const;

@@ -40,10 +40,12 @@ void CheckOtherActivations(const Site& site, const KerasLayer& layer) {
 Build::NodeRef EmitLstm(Build& build, const KerasLayer& layer, std::vector<Value>& operands,
                         bool time_major) {
   if (!layer.HasBuiltinActivations()) {
-    return build.custom("fusebox.lstm", operands, 3)
-        .attr("time_major", time_major)
-        .attr("activation", layer.activation())
-        .attr("recurrent_activation", layer.recurrent_activation());
+    auto lstm = build.custom("fusebox.lstm", operands, 3)
+                    .attr("time_major", time_major)
+                    .attr("activation", layer.activation())
+                    .attr("recurrent_activation", layer.recurrent_activation());
+    if (layer.asymmetric()) lstm.attr("asymmetric_quantize_inputs", true);
+    return lstm;
   }
   operands.resize(24, no_value);  // no layer normalization: 20 to 23
   // Keras never clips the cell.
@@ -52,6 +54,7 @@ Build::NodeRef EmitLstm(Build& build, const KerasLayer& layer, std::vector<Value
                   .attr("cell_clip", 0.0)
                   .attr("proj_clip", 0.0)
                   .attr("time_major", time_major);
+  if (layer.asymmetric()) lstm.attr("asymmetric_quantize_inputs", true);
   if (layer.diagonal()) lstm.attr("diagonal_recurrent_tensors", true);
   return lstm;
 }

@@ -30,6 +30,7 @@ void KerasSimpleRnnRule::rewrite(const Site& site, Build& build) {
               "UNIDIRECTIONAL_SEQUENCE_RNN",
               {steps.inputs(), weights, recurrent, build.in(layer.bias()), build.in(layer.first_state())}, 2)
           .attr("fused_activation_function", layer.builtin_activation())
+          .attr("asymmetric_quantize_inputs", layer.asymmetric())
           .attr("time_major", steps.time_major());
   layer.SetOutputs(build, steps.Outputs(build, rnn[0]));
   build.result(layer.first_final_state(),

@@ -89,9 +89,12 @@ FUSEBOX_API fusebox_status fusebox_registry_plugins(const fusebox_registry* regi
  *   "delegate_options": {NAME: {...}}   over options of the configuration
  *   "missing": "warn"                   if the plugin of a fused op or composite is missing: run its body with a
  *                                       notice ("warn"), without one ("body"), or fail ("error")
+ *   "import": "never"                   a file with ops of TensorFlow (Flex), of which nothing runs otherwise, is
+ *                                       translated by libfusebox-convert, which is loaded on demand ("auto"), as
+ *                                       `fusebox convert` does it; or is an error ("never")
  *   "name": string ("<memory>")         of a model from memory, in messages
  *   "time_limit_ms": number (0)         opening that takes more milliseconds ends with FUSEBOX_CANCELLED, at its
- *                                       next node; 0: no limit
+ *                                       next node; 0: no limit, but ten seconds for an import
  * `registry`: NULL: one with the default search path, which the process shares. Error: an invalid file, or no
  * signature can run (the text names op, plugin and searched folders). */
 FUSEBOX_API fusebox_status fusebox_model_open(const char* path, const char* options,

@@ -18,6 +18,8 @@
 
 FBX_EXTERN_C_BEGIN
 
+struct fbx_static_plugin; /* abi/plugin.h */
+
 /* The version of this header. Functions of a higher minor are missing in an older library. */
 #define FUSEBOX_C_CONVERT_MAJOR 1
 #define FUSEBOX_C_CONVERT_MINOR 0
@@ -64,6 +66,27 @@ FUSEBOX_API fusebox_status fusebox_convert_to_memory(const char* source, const c
                                                      fusebox_convert_progress progress, void* user,
                                                      void** bytes, size_t* size, char** report,
                                                      char** error) FBX_NOEXCEPT;
+
+/* A .tflite file in memory, and the plugins of the program. The caller sets struct_size. */
+typedef struct fusebox_convert_source {
+  uint32_t struct_size; /* sizeof(fusebox_convert_source) */
+  uint32_t plugin_count;
+  const void* bytes; /* unchanged until the conversion ends */
+  size_t size;
+  const char* name; /* in messages and in the report; NULL: "<memory>" */
+  /* The text of a fusebox.json, whose keys replace keys of the file of the option "config". NULL: none. */
+  const char* config;
+  const struct fbx_static_plugin* const* plugins; /* linked into the program; NULL: none */
+  /* The conversion ends with FUSEBOX_CANCELLED soon after another thread sets this byte, atomically, to 1.
+   * NULL: never. */
+  const uint8_t* cancel;
+} fusebox_convert_source;
+/* Initializes a fusebox_convert_source. */
+#define FUSEBOX_CONVERT_SOURCE {(uint32_t)sizeof(fusebox_convert_source), 0, NULL, 0, NULL, NULL, NULL, NULL}
+/* Same, from memory into memory. libfusebox calls it for models that are opened with "import": "auto". */
+FUSEBOX_API fusebox_status fusebox_convert_bytes(const fusebox_convert_source* source, const char* options,
+                                                 fusebox_convert_progress progress, void* user, void** bytes,
+                                                 size_t* size, char** report, char** error) FBX_NOEXCEPT;
 
 FBX_EXTERN_C_END
 

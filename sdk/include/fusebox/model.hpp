@@ -70,7 +70,11 @@ struct ModelOptions {
   std::string name = {};              // of a model from memory, in messages
   // "warn", "body" or "error": if the plugin of a fused op or composite is missing. Empty: "warn".
   std::string missing = {};
-  int64_t time_limit_ms = 0;  // opening that takes longer fails with Code::kCancelled. 0: no limit
+  // Opening that takes longer fails with Code::kCancelled. 0: no limit, but ten seconds for an import.
+  int64_t time_limit_ms = 0;
+  // "never" or "auto": translate a file with ops of TensorFlow (Flex) by libfusebox-convert, which is loaded
+  // on demand. Empty: "never".
+  std::string import_ops = {};
 };
 
 // A .tflite file, read, fused, with kernels and delegates chosen. Immutable, any thread. Sessions keep it.
@@ -138,6 +142,7 @@ class Model {
     if (options.time_limit_ms > 0) json.Set("time_limit_ms", options.time_limit_ms);
     if (!options.name.empty()) json.Set("name", options.name);
     if (!options.missing.empty()) json.Set("missing", options.missing);
+    if (!options.import_ops.empty()) json.Set("import", options.import_ops);
     if (!options.delegate_options.empty()) json.SetText("delegate_options", options.delegate_options);
     if (options.delegates) {
       std::string list;

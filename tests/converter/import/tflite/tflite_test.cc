@@ -208,9 +208,9 @@ TEST(FromTflite, TakesTheSignaturesThatAreAskedFor) {
   SumFile file;
   file.Sign(file.f);
   file.Save();
-  EXPECT_THAT(tflite_import::Import(file.path, {"other"}, *BuiltIn()).error().message,
+  EXPECT_THAT(tflite_import::Import(*MapFile(file.path), file.path, {"other"}, *BuiltIn()).error().message,
               AllOf(HasSubstr("signature other"), HasSubstr("available: main")));
-  const auto imported = tflite_import::Import(file.path, {"main"}, *BuiltIn());
+  const auto imported = tflite_import::Import(*MapFile(file.path), file.path, {"main"}, *BuiltIn());
   ASSERT_TRUE(imported) << imported.error().message;
   EXPECT_EQ(imported->module->signatures.size(), 1u);
 }

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Import: a .tflite file with ops of TensorFlow (custom ops "Flex" + name) becomes one without them.
+//
+// libfusebox-convert does it, the library of `fusebox convert`, which is loaded when it is first needed: the
+// host itself links none of its libraries. Bytes go in and bytes come out, so the two need not be of one
+// build.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "host/base/buffer.h"
+#include "host/fusion/fusion.h"
+#include "host/graph/graph.h"
+#include "host/plugin/registry.h"
+
+namespace fusebox {
+
+// True if the module has entries, and each of them reaches a Flex op that no plugin here has a kernel for.
+bool NeedsImport(const Module&, Registry&);
+
+struct ImportOptions {
+  bool fuse = true;          // by the rules of the registry's plugins
+  bool keep_bodies = false;  // of all fused ops, not of custom ones only
+  const std::atomic<bool>* cancel = nullptr;
+};
+struct Imported {
+  Buffer file;
+  std::vector<SiteReport> sites;  // of composites that the importer found
+};
+// `name` stands in messages. Errors: the importer's, with the node; the library is missing.
+Result<Imported> ImportFile(const Buffer& file, const std::string& name, const Registry&,
+                            const ImportOptions&);
+
+}  // namespace fusebox
