@@ -293,6 +293,10 @@ Status Session::Prepare() {
   return impl_->ReserveOutputs();
 }
 
+Result<std::vector<Type>> Session::OutputTypes() {
+  return impl_->runner->OutputTypes(*impl_->code, impl_->operands).At(impl_->model->name());
+}
+
 Status Session::Run() {
   FUSEBOX_TRY(impl_->Ready(true));
   impl_->ran = impl_->has_values = false;
