@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import logging
 import os
+import re
 import tempfile
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence
 
@@ -13,6 +14,7 @@ import numpy as np
 from ..convert import Conversion, convert
 from ..errors import Error, Status
 
+BUILTIN = re.compile(r'[A-Z0-9_]+')  # names of builtin ops
 LOG = logging.getLogger('fusebox.lite')
 
 
@@ -168,7 +170,7 @@ class TFLiteConverter:
 
 
 def _custom_ops(done: Conversion) -> List[str]:
-    return [name for name in done.report['ops_after'] if name.startswith('CUSTOM:')]
+    return [name for name in done.report['ops_after'] if not BUILTIN.fullmatch(name)]
 
 
 def _require_integers(done: Conversion) -> None:
