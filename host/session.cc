@@ -332,7 +332,7 @@ std::vector<Placement> Session::placements() const { return impl_->runner->place
 std::vector<verify::ShadowRow> Session::shadows() const {
   return impl_->shadow ? impl_->shadow->rows() : std::vector<verify::ShadowRow>();
 }
-const std::vector<std::string>& Session::notices() const { return impl_->runner->notices(); }
+std::vector<std::string> Session::notices() const { return impl_->runner->notices(); }
 
 std::string Session::Explain() const { return impl_->runner->Explain(); }
 

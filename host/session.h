@@ -108,9 +108,10 @@ class Session {
   // their initial values.
   void ResetState();
 
-  // Returns what runs each node so far, and the notices of this session: delegates that declined.
+  // Returns what runs each node so far, and the notices of this session: delegates that declined, threads
+  // that were asked for beyond the cores of the process.
   std::vector<Placement> placements() const;
-  const std::vector<std::string>& notices() const;
+  std::vector<std::string> notices() const;
 
   // With SessionOptions::profile: the nodes that ran so far, by function of the model, and in order there.
   std::vector<NodeTime> times() const;

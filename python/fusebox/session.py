@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import threading
+import weakref
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -15,6 +17,11 @@ from .errors import Error, Status
 from .model import Model, Source
 
 Which = Union[str, int]
+
+
+# In the child of a fork, no other thread holds a lock.
+_sessions: 'weakref.WeakSet[Session]' = weakref.WeakSet()
+os.register_at_fork(after_in_child=lambda: [session._unlock() for session in _sessions])
 
 
 class ThreadPool:
@@ -56,7 +63,8 @@ class Session:
         self._options: Dict[str, Any] = {
             'signature': signature, 'threads': threads, 'memory_limit': memory_limit, 'keep_values': keep_values,
             'profile': profile, 'shadow': shadow}
-        self._lock = threading.RLock()
+        self._unlock()
+        _sessions.add(self)
         self._library = library = _library.host()
         handle = ctypes.c_void_p()
         library.check(library.session_create, self.model._handle.pointer, json.dumps(self._options).encode(),
@@ -73,6 +81,9 @@ class Session:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+    def _unlock(self) -> None:
+        self._lock = threading.RLock()
 
     def close(self) -> None:
         """Frees the session, when no view of its memory is left either."""

@@ -9,7 +9,7 @@ import unittest
 import fusebox
 import models
 import stand_in
-from session_test import WithFolder
+from case import WithFolder
 
 BLOCKS = pathlib.Path(__file__).with_name('blocks')
 tensorflow = None

@@ -10,7 +10,7 @@ import numpy as np
 
 import fusebox
 import models
-from session_test import WithFolder
+from case import WithFolder
 
 
 class Convert(WithFolder):

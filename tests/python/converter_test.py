@@ -8,7 +8,7 @@ import fusebox
 import fusebox.lite as tflite
 import models
 import stand_in
-from session_test import WithFolder
+from case import WithFolder
 
 
 class Float16:

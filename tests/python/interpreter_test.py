@@ -9,8 +9,8 @@ import numpy as np
 
 import fusebox
 import models
+from case import WithFolder
 from fusebox.lite import Interpreter, OpResolverType, load_delegate
-from session_test import WithFolder
 
 # The script of the guides, as it stands in tutorials.
 TUTORIAL = '''

@@ -179,6 +179,14 @@ def saved_model(name):
     return os.path.join(_samples().name, name)
 
 
+@written
+def weights_model(path):
+    """x f32[1,10000000] plus a constant of ones, 40 MB -> y."""
+    model = Builder()
+    ones = model.constant(np.ones((1, 10_000_000), np.float32))
+    model.finish(path, ['x'], y=model.op('ADD', model.input('x', 'f32[1,10000000]'), ones))
+
+
 def pictures(count=8):
     """Samples of conv_classifier's inputs."""
     rng = np.random.default_rng(1)

@@ -13,22 +13,7 @@ import numpy as np
 
 import fusebox
 import models
-
-
-class WithFolder(unittest.TestCase):
-    def setUp(self):
-        context = models.folder()
-        self.folder = context.__enter__()
-        self.addCleanup(context.__exit__, None, None, None)
-
-    def path(self, name='model.tflite'):
-        return os.path.join(self.folder, name)
-
-    def written(self, content):
-        """The path of a file with this content."""
-        with open(self.path(), 'wb') as file:
-            file.write(content)
-        return self.path()
+from case import WithFolder
 
 
 class Models(WithFolder):
