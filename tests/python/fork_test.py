@@ -20,15 +20,15 @@ SESSION = None  # inherited by forked children
 
 
 def score(_):
-    return SESSION.run(PICTURE)['scores'] if SESSION is not None else None
+    return SESSION.run(PICTURE)['probabilities'] if SESSION is not None else None
 
 
 def open_and_score(content):
-    return fusebox.Session(content, threads=2).run(PICTURE)['scores']
+    return fusebox.Session(content, threads=2).run(PICTURE)['probabilities']
 
 
 def score_with(session):
-    return session.run(PICTURE)['scores']
+    return session.run(PICTURE)['probabilities']
 
 
 def in_child(work):
