@@ -26,8 +26,8 @@ Status Runner::Within(const plan::Code& function, const Work& work) {
   return Cancelled();
 }
 
-// In the child of a fork, partitions have the threads of the parent, and are compiled again for those of the
-// child. State and plans stay.
+// In the child of a fork, partitions have the threads of the parent, so that they are compiled again. State
+// and plans stay.
 Status Runner::AfterFork() {
   if (forks_ == Forks()) [[likely]]
     return {};
