@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # An installed Fusebox: headers, libfusebox, libfusebox-convert and libfusebox-models, plugins, programs, files for find_package and pkg-config.
-# Everything in it is relative to the prefix. Components: host, convert, models, tools, dev.
+# Everything in it is relative to the prefix. Components: host, convert, models, tools, dev, python.
 include(CMakePackageConfigHelpers)
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/fusebox")
 
@@ -47,6 +47,10 @@ install(FILES "${PROJECT_BINARY_DIR}/fusebox-config.cmake" "${PROJECT_BINARY_DIR
               sdk/cmake/FuseboxPlugin.cmake sdk/cmake/FuseboxManifest.cmake DESTINATION "${package}" COMPONENT dev)
 
 install(TARGETS write_models RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT tools)
+
+# The package for Python, where Debian's Python looks for packages; elsewhere, PYTHONPATH.
+install(DIRECTORY python/fusebox DESTINATION lib/python3/dist-packages COMPONENT python
+        FILES_MATCHING PATTERN "*.py" PATTERN "py.typed")
 
 # All that is installed, and no test.
 add_custom_target(product)

@@ -16,7 +16,7 @@ set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
 set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
 set(CPACK_STRIP_FILES ON)
 set(CPACK_ARCHIVE_COMPONENT_INSTALL OFF)
-set(CPACK_COMPONENTS_ALL host convert models tools dev)
+set(CPACK_COMPONENTS_ALL host convert models tools dev python)
 
 # The release whose packages this machine builds with.
 execute_process(COMMAND sh -c ". cmake/setup.sh; debian_release" WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
@@ -94,6 +94,11 @@ fusebox_package(dev libfusebox-dev "runs and converts .tflite models (developmen
                 "Headers, archives, the template of plugins, and files for CMake and pkg-config."
                 "libfusebox${soname} ${same}, libfusebox-convert${soname} ${same}, libfusebox-models${soname} ${same}")
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
+fusebox_package(python python3-fusebox "runs and converts .tflite models (Python)"
+                "The package fusebox: models as NumPy arrays, a mirror of tf.lite, batch work with Dask."
+                "python3 (>= 3.9), python3-numpy, fusebox ${same}, libfusebox${soname} ${same}, libfusebox-convert${soname} ${same}")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS "python3-dask, python3-distributed")
 install(FILES README.md SECURITY.md DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/fusebox" COMPONENT tools)
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/fusebox" COMPONENT tools)
 foreach(suite host convert models)

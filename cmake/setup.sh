@@ -4,7 +4,8 @@
 etc=${etc:-/etc}
 
 # Package; where Debian 12 takes it from (own, trixie; a word more: what alone needs it: tools of `./dev ci`, the arm64 build,
-# `./dev compilers`, the browser of the test of pages); what shows that it is here: a command, or a header with a condition.
+# `./dev compilers`, the browser of the test of pages); what shows that it is here: a command, a header with a condition, or
+# a module of Debian's Python.
 requirements() {
   cat <<'E'
 g++                   own    g++
@@ -12,6 +13,10 @@ cmake                 own    cmake
 ninja-build           own    ninja
 ccache                own    ccache
 python3               own    python3
+python3-dask          own    python:dask.array
+python3-distributed   own    python:distributed
+patchelf              own    patchelf
+python3-numpy         own    python:numpy
 protobuf-compiler     own    protoc
 libboost-dev          own    <boost/dll/shared_library.hpp>
 libcli11-dev          own    <CLI/CLI.hpp>
@@ -63,6 +68,7 @@ missing() {
       '<'*) printf '#if !__has_include(%s)\nMISSING %s\n' "$probe" "$package"
         [ -z "$condition" ] || printf '#else\n#include %s\n#if !(%s)\nMISSING %s\n#endif\n' "$probe" "$condition" "$package"
         echo '#endif' ;;
+      python:*) /usr/bin/python3 -c "import ${probe#python:}" 2>/dev/null || echo "MISSING $package" ;;
       *.so) [ -e "$(g++ "-print-file-name=$probe" 2>/dev/null)" ] || ls /usr/lib/llvm-*/lib/"$probe" >/dev/null 2>&1 ||
         echo "MISSING $package" ;;
       *) command -v "$probe" >/dev/null || echo "MISSING $package" ;;

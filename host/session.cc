@@ -293,6 +293,10 @@ Status Session::Prepare() {
   return impl_->ReserveOutputs();
 }
 
+Result<std::vector<Type>> Session::OutputTypes() {
+  return impl_->runner->OutputTypes(*impl_->code, impl_->operands).At(impl_->model->name());
+}
+
 Status Session::Run() {
   FUSEBOX_TRY(impl_->Ready(true));
   impl_->ran = impl_->has_values = false;
@@ -328,7 +332,7 @@ std::vector<Placement> Session::placements() const { return impl_->runner->place
 std::vector<verify::ShadowRow> Session::shadows() const {
   return impl_->shadow ? impl_->shadow->rows() : std::vector<verify::ShadowRow>();
 }
-const std::vector<std::string>& Session::notices() const { return impl_->runner->notices(); }
+std::vector<std::string> Session::notices() const { return impl_->runner->notices(); }
 
 std::string Session::Explain() const { return impl_->runner->Explain(); }
 

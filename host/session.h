@@ -88,6 +88,9 @@ class Session {
   // Plans without running: checks shapes, and reserves the memory of all functions and outputs whose shapes
   // are known. Touches none of it: call it before filling large inputs.
   Status Prepare();
+  // Types of the outputs for the current shapes of the inputs, after Prepare. A shape that depends on data is
+  // unranked.
+  Result<std::vector<Type>> OutputTypes();
 
   // A view of output `index` after Run, valid until the next Run. Tensor.data borrows session memory, or the
   // bound memory.
@@ -99,14 +102,16 @@ class Session {
   // computed, or in a partition of a delegate.
   Result<Tensor> value(std::string_view name) const;
   Result<Tensor> value(std::string_view function, int index) const;
+  const Function& function() const;  // of the signature
 
   // Zeroes variable tensors and persistent memory of kernels. Resets resource variables and hash tables to
   // their initial values.
   void ResetState();
 
-  // Returns what runs each node so far, and the notices of this session: delegates that declined.
+  // Returns what runs each node so far, and the notices of this session: delegates that declined, threads
+  // that were asked for beyond the cores of the process.
   std::vector<Placement> placements() const;
-  const std::vector<std::string>& notices() const;
+  std::vector<std::string> notices() const;
 
   // With SessionOptions::profile: the nodes that ran so far, by function of the model, and in order there.
   std::vector<NodeTime> times() const;

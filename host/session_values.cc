@@ -48,6 +48,8 @@ Result<Tensor> Session::value(std::string_view function, int index) const {
   return impl_->ValueOf(*found, index);
 }
 
+const Function& Session::function() const { return *impl_->code->function; }
+
 std::vector<NodeTime> Session::times() const { return impl_->runner->times(); }
 
 }  // namespace fusebox

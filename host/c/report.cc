@@ -86,8 +86,11 @@ std::string ReportOf(const Registry& registry) {
 std::string ReportOf(const Model& model) {
   Json sites = Json::array();
   for (const SiteReport& site : model.fusions()) sites.push_back(ToJson(site));
+  Json functions = Json::array();
+  for (const auto& function : model.module().functions) functions.push_back(function->name);
   return Text({{"name", model.name()},
                {"signatures", EntriesJson(model)},
+               {"functions", std::move(functions)},
                {"notices", model.notices()},
                {"sites", std::move(sites)},
                {"fused", FusedJson(model.module())},

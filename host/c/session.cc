@@ -85,7 +85,11 @@ fusebox_status fusebox_session_cancel(fusebox_session* session) noexcept {
 fusebox_status fusebox_session_prepare(fusebox_session* session, char** error) noexcept {
   return c::Call(error, [&]() -> Status {
     FUSEBOX_C_REQUIRE(session);
-    return session->session->Prepare();
+    FUSEBOX_TRY(session->session->Prepare());
+    FUSEBOX_ASSIGN(const std::vector<Type> types, session->session->OutputTypes());
+    for (size_t i = 0; i < types.size(); ++i)
+      if (types[i].shape.ranked()) session->outputs[i] = types[i];
+    return {};
   });
 }
 

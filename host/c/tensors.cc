@@ -32,16 +32,15 @@ Result<Shape> ShapeOf(const int64_t* dims, int32_t rank) {
   return Shape::Of(std::span(dims, static_cast<size_t>(rank)));
 }
 
-// Returns the declared quantization of an input or output of the selected signature, or null if it has none.
-const Quant* QuantOf(const fusebox_session& session, int32_t index, bool input) {
-  const Module& module = session.model->module();
-  const std::string& key = session.session->signature();
-  const Function* function = module.functions[0].get();
-  for (const Signature& signature : module.signatures) {
-    if (!key.empty() && signature.key == key) function = module.Find(signature.function);
-  }
-  const auto& ids = input ? function->inputs : function->outputs;
-  return function->value(ids[static_cast<size_t>(index)]).quant.get();
+// Returns the value that an input or output of the selected signature is.
+const Value& ValueOf(const fusebox_session& session, int32_t index, bool input) {
+  const Function& function = session.session->function();
+  return function.value((input ? function.inputs : function.outputs)[static_cast<size_t>(index)]);
+}
+
+// Returns the number of a value in `ids`, or -1.
+int32_t NumberOf(const std::vector<ValueId>& ids, int32_t index) {
+  return index >= 0 && static_cast<size_t>(index) < ids.size() ? ids[static_cast<size_t>(index)] : -1;
 }
 
 void Fill(fusebox_tensor& out, const Type& type, std::span<const std::byte> data, const std::string& name,
@@ -128,7 +127,7 @@ fusebox_status fusebox_session_input(const fusebox_session* session, int32_t ind
     FUSEBOX_TRY(c::CheckSize(*out, "FUSEBOX_TENSOR"));
     FUSEBOX_TRY(CheckIndex(*session, "input", index, slots));
     const auto at = static_cast<size_t>(index);
-    Fill(*out, session->inputs[at], {}, slots[at].name, QuantOf(*session, index, true));
+    Fill(*out, session->inputs[at], {}, slots[at].name, ValueOf(*session, index, true).quant.get());
     return {};
   });
 }
@@ -221,7 +220,7 @@ fusebox_status fusebox_session_output(fusebox_session* session, int32_t index, f
       session->outputs[at] = value.type;
       data = value.data.bytes();
     }
-    Fill(*out, session->outputs[at], data, slots[at].name, QuantOf(*session, index, false));
+    Fill(*out, session->outputs[at], data, slots[at].name, ValueOf(*session, index, false).quant.get());
     return {};
   });
 }
@@ -236,6 +235,37 @@ fusebox_status fusebox_session_value(fusebox_session* session, const char* name,
     FUSEBOX_ASSIGN(session->value, session->session->value(name));
     session->value_name = name;
     Fill(*out, session->value.type, session->value.data.bytes(), session->value_name, nullptr);
+    return {};
+  });
+}
+
+int32_t fusebox_session_value_count(const fusebox_session* session) noexcept {
+  return session == nullptr ? -1 : session->session->function().value_count();
+}
+
+int32_t fusebox_session_input_value(const fusebox_session* session, int32_t index) noexcept {
+  return session == nullptr ? -1 : NumberOf(session->session->function().inputs, index);
+}
+
+int32_t fusebox_session_output_value(const fusebox_session* session, int32_t index) noexcept {
+  return session == nullptr ? -1 : NumberOf(session->session->function().outputs, index);
+}
+
+fusebox_status fusebox_session_value_at(fusebox_session* session, int32_t value, fusebox_tensor* out,
+                                        char** error) noexcept {
+  return c::Call(error, [&]() -> Status {
+    FUSEBOX_C_REQUIRE(session);
+    FUSEBOX_C_REQUIRE(out);
+    FUSEBOX_TRY(c::CheckSize(*out, "FUSEBOX_TENSOR"));
+    const Function& function = session->session->function();
+    if (value < 0 || value >= function.value_count())
+      return Invalid(fmt::format("{}: no value {}; there are {}", session->model->name(), value,
+                                 function.value_count()));
+    const Value& of = function.value(value);
+    const auto computed =
+        of.is_const() ? Tensor{of.type, of.data} : session->session->value(function.name, value);
+    session->value = computed ? *computed : Tensor{of.type, {}};
+    Fill(*out, session->value.type, session->value.data.bytes(), of.name, of.quant.get());
     return {};
   });
 }

@@ -106,6 +106,8 @@ class Session {
 
   // Compiles new partitions, then calls finish of their delegates. If the run is cancelled, none is compiled.
   void Compile(std::span<const size_t> numbers);
+  // Drops all partitions, so that Compile compiles them again.
+  void Restart();
   bool runs(size_t part) const { return slots_[part].state == kReady; }
   const std::string& why(size_t part) const { return slots_[part].why; }  // reason of decline
   const Part& part(size_t number) const { return *parts_[number]; }

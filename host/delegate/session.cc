@@ -119,6 +119,14 @@ void Session::Forget(std::span<const size_t> numbers) {
   }
 }
 
+void Session::Restart() {
+  for (Slot& slot : slots_) {
+    if (slot.state != kReady) continue;
+    Destroy(slot);
+    slot = {};
+  }
+}
+
 Status Session::CallFinish(Opened& opened) {
   const fbx_delegate& abi = opened.delegate->abi();
   opened.unfinished = false;

@@ -9,6 +9,8 @@
 #include <sstream>
 #include <utility>
 
+#include "host/base/cgroup.h"
+
 namespace fusebox {
 namespace {
 
@@ -49,45 +51,28 @@ size_t LeftOfAddresses(const std::string& root) {
   return *limit > used ? *limit - used : 0;
 }
 
-// The cgroup's path of this controller: "0::/a/b" in version 2, "5:memory:/a/b" in version 1.
-std::string CgroupPath(const std::string& root, std::string_view controller) {
-  std::ifstream file(root + "proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    if (std::string_view(line).substr(first + 1, second - first - 1) == controller)
-      return line.substr(second + 1);
-  }
-  return "/";
-}
-
 // Returns the bytes left in a cgroup and in the cgroups around it. The kernel drops cached files before it
 // refuses memory.
-size_t LeftInCgroups(const std::string& mount, std::string path, const char* limit_file, const char* use_file,
+size_t LeftInCgroups(const std::vector<std::string>& folders, const char* limit_file, const char* use_file,
                      const std::string& cached) {
   size_t left = SIZE_MAX;
-  for (;;) {
-    const std::string folder = mount + path + "/";
-    if (const auto limit = ReadNumber(folder + limit_file)) {
-      size_t used = ReadNumber(folder + use_file).value_or(0);
-      for (const char* list : {"inactive_file ", "active_file "})
-        used -= std::min(used, ReadNumberOf(folder + "memory.stat", cached + list).value_or(0));
-      left = std::min(left, *limit > used ? *limit - used : 0);
-    }
-    const size_t slash = path.rfind('/');
-    if (slash == std::string::npos) return left;
-    path.resize(slash);
+  for (const std::string& folder : folders) {
+    const auto limit = ReadNumber(folder + limit_file);
+    if (!limit) continue;
+    size_t used = ReadNumber(folder + use_file).value_or(0);
+    for (const char* list : {"inactive_file ", "active_file "})
+      used -= std::min(used, ReadNumberOf(folder + "memory.stat", cached + list).value_or(0));
+    left = std::min(left, *limit > used ? *limit - used : 0);
   }
+  return left;
 }
 
 }  // namespace
 
 size_t AvailableMemory(const std::string& root) {
-  const std::string mount = root + "sys/fs/cgroup";
   return std::min({LeftOfMachine(root), LeftOfAddresses(root),
-                   LeftInCgroups(mount, CgroupPath(root, ""), "memory.max", "memory.current", ""),
-                   LeftInCgroups(mount + "/memory", CgroupPath(root, "memory"), "memory.limit_in_bytes",
+                   LeftInCgroups(CgroupFolders(root, ""), "memory.max", "memory.current", ""),
+                   LeftInCgroups(CgroupFolders(root, "memory"), "memory.limit_in_bytes",
                                  "memory.usage_in_bytes", "total_")});
 }
 

@@ -89,7 +89,7 @@ class Runner final : private plan::LoopPlans {
   MemoryBudget& budget() { return budget_; }  // of all memory of the session
   // Returns what runs each node so far, and declined partitions.
   std::vector<Placement> placements() const { return program_.placements(&delegates_); }
-  const std::vector<std::string>& notices() const { return delegates_.notices(); }
+  std::vector<std::string> notices() const;
 
  private:
   friend class Frame;
@@ -100,6 +100,7 @@ class Runner final : private plan::LoopPlans {
   Status Compile(const plan::Code& entry);
   template <class Work>
   Status Within(const plan::Code& function, const Work& work);
+  Status AfterFork();
   bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
   static std::unexpected<Error> Cancelled();
 
@@ -112,6 +113,9 @@ class Runner final : private plan::LoopPlans {
   };
 
   std::atomic<bool> cancelled_ = false;
+  uint32_t forks_;        // in the last call
+  bool running_ = false;  // a call is in progress
+  const int wanted_;      // threads of the options
   const bool keep_values_;
   uint64_t calls_made_ = 0;
   std::unique_ptr<Profile> profile_;  // null: off

@@ -6,6 +6,7 @@
 
 #include "host/run/frame.h"
 #include "host/run/profile.h"
+#include "host/threads/forks.h"
 
 namespace fusebox::run {
 
@@ -13,19 +14,39 @@ namespace fusebox::run {
 // one in progress, or the next.
 template <class Work>
 Status Runner::Within(const plan::Code& function, const Work& work) {
+  FUSEBOX_TRY(AfterFork());
   const MemoryBudget::Scope scope(budget_);
   Status status;
+  running_ = true;
   if (!cancelled()) status = CatchNoMemory([&] { return "function " + function.name(); }, work);
+  running_ = false;
   calls_.DropDiags();
   if (!cancelled()) return status;
   cancelled_.store(false, std::memory_order_relaxed);
   return Cancelled();
 }
 
+// In the child of a fork, partitions have the threads of the parent, so that they are compiled again. State
+// and plans stay.
+Status Runner::AfterFork() {
+  if (forks_ == Forks()) [[likely]]
+    return {};
+  if (running_)
+    return Invalid("the process forked while another thread ran this session; create a session in the child");
+  forks_ = Forks();
+  if (threads_.count() == 1) return {};
+  delegates_.Restart();
+  compiled_.clear();
+  last_compiled_ = nullptr;
+  return {};
+}
+
 std::unexpected<Error> Runner::Cancelled() { return Fail(Code::kCancelled, "the run was cancelled"); }
 
 Runner::Runner(const Program& program, std::shared_ptr<ThreadPool> pool, const RunnerOptions& options)
-    : keep_values_(options.keep_values),
+    : forks_(Forks()),
+      wanted_(options.pool == nullptr ? options.threads : 0),
+      keep_values_(options.keep_values),
       profile_(options.profile ? std::make_unique<Profile>(Trace::Current()) : nullptr),
       observer_(options.observer),
       budget_(options.memory_limit),
@@ -144,6 +165,17 @@ void Runner::Reset() {
   resources_.Reset();
   memory_.Clear();
   called_once_.clear();
+}
+
+std::vector<std::string> Runner::notices() const {
+  std::vector<std::string> notices = delegates_.notices();
+  if (wanted_ > static_cast<int>(threads())) {
+    notices.push_back(fmt::format(
+        "runs use {} thread{} instead of {}: more than the process has cores (CPU affinity and the "
+        "cgroup's CPU quota) would wait for each other",
+        threads(), threads() == 1 ? "" : "s", wanted_));
+  }
+  return notices;
 }
 
 bool Runner::has_run(std::string_view function) const {

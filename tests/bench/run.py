@@ -5,7 +5,7 @@
 Every benchmark runs N times, in turns with the others (default 3, with --quick 1 and less of each). Then the table of report.py is
 printed; --all adds the rows without a line in margins.tsv, --json writes everything to a file, --docs writes the pages and pictures of docs.
 FUSEBOX_PEER_DIR holds the peers, FUSEBOX_MODELS a folder of .tflite files. NAMEs: lstm threads open imports net files kernels cache
-convert cancel nn conv_lstm decoder tool.
+convert cancel nn conv_lstm decoder tool python.
 Exit status: that of report.py.
 """
 import argparse
@@ -124,6 +124,13 @@ class Benchmarks:
         chosen = [found[i * len(found) // TOOL_FILES] for i in range(TOOL_FILES)]
         return [sys.executable, str(report.HERE / 'tool.py'), self.program('fusebox'), self.program('net_bench'),
                 '0.1' if self.quick else '0.4', *self.plugins('xnnpack', 'vision'), '--', *map(str, chosen)]
+
+    def python(self):
+        """Small models, whose calls take longer than their runs. Debian's Python has NumPy."""
+        dense = [path for path in self.samples() if path.endswith('/dense.tflite')]
+        return ['env', f'FUSEBOX_PREFIX={self.build}', f'FUSEBOX_PLUGIN_PATH={self.build / "plugins"}',
+                f'PYTHONPATH={report.HERE.parents[1] / "python"}', '/usr/bin/python3', str(report.HERE / 'python_calls.py'),
+                self.program('fusebox'), *dense]
 
     def files_of_models(self, smallest=SMALLEST):
         """The .tflite files of more than `smallest` bytes, by size."""

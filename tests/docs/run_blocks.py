@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """run_blocks.py SOURCE BUILD PAGE [--cxx COMPILER] [--sanitize LIST]: runs what a Markdown page tells its reader to run.
 
-Blocks marked ```sh run in order, in one fresh directory, with the programs and plugins of the build tree BUILD. A comment on the
+Blocks marked ```sh run in order, in one fresh directory, with the programs, plugins and Python package of BUILD. A comment on the
 line before a block changes that:
 
     <!-- not run: REASON -->   the block is skipped, and the reason is printed
@@ -95,17 +95,25 @@ def environment(arguments, work, prefix):
     env = {name: value for name, value in os.environ.items() if not name.startswith('FUSEBOX_')}
     env['PATH'] = f'{arguments.build}/bin:{env["PATH"]}'
     env['FUSEBOX_PLUGIN_PATH'] = f'{arguments.build}/plugins'
+    env['FUSEBOX_PREFIX'] = arguments.build
+    env['PYTHONPATH'] = f'{arguments.source}/python'
     env['HOME'] = str(work / 'home')
     env['XDG_CACHE_HOME'] = str(work / 'home' / '.cache')
     env['XDG_DATA_HOME'] = str(work / 'home' / '.local' / 'share')
     env['CMAKE_GENERATOR'] = 'Ninja'
     env['PREFIX'] = str(prefix)
+    if arguments.python:
+        python = work / 'bin' / 'python3'
+        python.parent.mkdir(exist_ok=True)
+        python.write_text(f'#!/bin/sh\nexec {arguments.python} "$@"\n')
+        python.chmod(0o755)
+        env['PATH'] = f'{python.parent}:{env["PATH"]}'
     if arguments.cxx:
         env['CXX'] = arguments.cxx
     if arguments.sanitize:
         env['CXXFLAGS'] = f'-fsanitize={arguments.sanitize}'
         compiler = work / 'bin' / 'c++'  # for pages that start the compiler themselves
-        compiler.parent.mkdir()
+        compiler.parent.mkdir(exist_ok=True)
         compiler.write_text(f'#!/bin/sh\nexec {arguments.cxx or "g++"} -fsanitize={arguments.sanitize} "$@"\n')
         compiler.chmod(0o755)
         env['PATH'] = f'{compiler.parent}:{env["PATH"]}'
@@ -175,6 +183,7 @@ def main():
         parser.add_argument(name)
     parser.add_argument('--cxx', default='')
     parser.add_argument('--sanitize', default='')
+    parser.add_argument('--python', default='', help='the python3 of the blocks')
     parser.add_argument('--words', type=int, default=0, help='the page has at most so many words')
     arguments = parser.parse_args()
     page = pathlib.Path(arguments.source, arguments.page)

@@ -123,7 +123,7 @@ FUSEBOX_API int32_t fusebox_model_signature_count(const fusebox_model* model) FB
 FUSEBOX_API const char* fusebox_model_signature(const fusebox_model* model, int32_t index,
                                                 const char** why) FBX_NOEXCEPT;
 /* Reports what was fused and what runs each node, as JSON:
- *   {"name", "signatures": [{"key", "function", "can_run", "reason"}], "notices": ["..."],
+ *   {"name", "signatures": [{"key", "function", "can_run", "reason"}], "functions": [NAME], "notices": ["..."],
  *    "sites": [{"function", "location", "composite", "fused", "reason", "emitted", "rules": [...]}],
  *    "fused": [{"function", "node", "op", "plugin", "version", "rule", "composite"}],
  *    "placements": [{"function", "node", "op", "runner", "reason"}]}
@@ -223,8 +223,8 @@ FUSEBOX_API fusebox_status fusebox_session_bind_input(fusebox_session* session, 
                                                       size_t bytes, char** error) FBX_NOEXCEPT;
 FUSEBOX_API fusebox_status fusebox_session_bind_output(fusebox_session* session, int32_t index, void* memory,
                                                        size_t bytes, char** error) FBX_NOEXCEPT;
-/* An output. Before the first run: name, declared type and dims, data NULL. After a run: the value, valid
- * until the next run, select or free. */
+/* An output. Before the first run: name, declared type and dims, data NULL; after prepare, with the dims that
+ * follow from the dims of the inputs. After a run: the value, valid until the next run, select or free. */
 FUSEBOX_API fusebox_status fusebox_session_output(fusebox_session* session, int32_t index,
                                                   fusebox_tensor* out, char** error) FBX_NOEXCEPT;
 /* Element `index` of a string tensor, in row-major order. The text does not end in NUL. It lives as long as
@@ -254,6 +254,17 @@ FUSEBOX_API fusebox_status fusebox_session_reset_state(fusebox_session* session,
  * Error: no such name, not computed, or inside a partition of a delegate. */
 FUSEBOX_API fusebox_status fusebox_session_value(fusebox_session* session, const char* name,
                                                  fusebox_tensor* out, char** error) FBX_NOEXCEPT;
+/* The values of the selected signature's function, by number: the tensors of its subgraph in the order of the
+ * file, then values that were added when the model was read or fused. -1: session is NULL. */
+FUSEBOX_API int32_t fusebox_session_value_count(const fusebox_session* session) FBX_NOEXCEPT;
+/* The number of the value that an input or output is. -1: NULL, or a wrong index. */
+FUSEBOX_API int32_t fusebox_session_input_value(const fusebox_session* session, int32_t index) FBX_NOEXCEPT;
+FUSEBOX_API int32_t fusebox_session_output_value(const fusebox_session* session, int32_t index) FBX_NOEXCEPT;
+/* A value by its number: name, declared type and dims, quantization. data: of a constant, as long as the
+ * model; of another value with "keep_values", if the last run computed it, as in fusebox_session_value; else
+ * NULL. */
+FUSEBOX_API fusebox_status fusebox_session_value_at(fusebox_session* session, int32_t value,
+                                                    fusebox_tensor* out, char** error) FBX_NOEXCEPT;
 /* The time of one node, over all runs. The caller sets struct_size. */
 typedef struct fusebox_node_time {
   uint32_t struct_size; /* sizeof(fusebox_node_time) */

@@ -343,6 +343,7 @@ TEST(CSession, NullIsAnError) {
       [&](char** e) { return fusebox_session_prepare(none, e); },
       [&](char** e) { return fusebox_session_reset_state(none, e); },
       [&](char** e) { return fusebox_session_value(none, "x", &tensor, e); },
+      [&](char** e) { return fusebox_session_value_at(none, 0, &tensor, e); },
       [&](char** e) { return fusebox_session_times(none, &index, e); },
       [&](char** e) { return fusebox_session_time(none, 0, &time, e); },
       [&](char** e) { return fusebox_session_times_json(none, &text, e); },

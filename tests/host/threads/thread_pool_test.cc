@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <pthreadpool.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -92,6 +94,71 @@ TEST(ThreadPool, LoopsRunOnTheirCallerWhileAnotherOneRuns) {
   end = true;
   other.join();
   EXPECT_THAT(ids, Each(std::this_thread::get_id()));
+}
+
+// Runs `work`, which returns whether all is well, in a child of this process.
+template <class F>
+void ExpectInChild(F&& work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(30);
+    _exit(work() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+}
+
+// Whether loops of kernels and of libraries run all their chunks.
+bool LoopsRun(ThreadPool& pool, bool library) {
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    std::vector<int> runs(64);
+    Loop(pool, 64, [&](uint32_t chunk, uint32_t) {
+      const auto until = std::chrono::steady_clock::now() + 20us;
+      while (std::chrono::steady_clock::now() < until) {
+      }
+      ++runs[chunk];
+    });
+    if (runs != std::vector<int>(64, 1)) return false;
+    if (library && pool.pool() != nullptr && ThreadsOf(pool.pool(), 4).empty()) return false;
+  }
+  return true;
+}
+
+TEST(ThreadPool, ChildrenOfForksHaveTheirOwnThreads) {
+  for (const bool library : {false, true}) {
+    for (const bool ran : {false, true}) {
+      const auto pool = *ThreadPool::Create(2);
+      ASSERT_TRUE(!ran || LoopsRun(*pool, library));
+      for (int child = 0; child < 10; ++child) ExpectInChild([&] { return LoopsRun(*pool, library); });
+      EXPECT_TRUE(LoopsRun(*pool, library));
+      ExpectInChild([&] {
+        if (!LoopsRun(*pool, library)) return false;
+        ExpectInChild([&] { return LoopsRun(*pool, library); });  // a grandchild
+        return !testing::Test::HasFailure();
+      });
+    }
+  }
+}
+
+TEST(ThreadPool, IsFreedInAChild) {
+  auto pool = *ThreadPool::Create(2);
+  EXPECT_TRUE(LoopsRun(*pool, true));
+  ExpectInChild([&] {
+    pool.reset();
+    return true;
+  });
+}
+
+TEST(ThreadPool, ChildrenMayForkWhileTheParentLoops) {
+  const auto pool = *ThreadPool::Create(2);
+  std::atomic<bool> stop = false;
+  std::thread other([&] {
+    while (!stop) LoopsRun(*pool, false);
+  });
+  for (int child = 0; child < 20; ++child) ExpectInChild([&] { return LoopsRun(*pool, false); });
+  stop = true;
+  other.join();
 }
 
 }  // namespace
