@@ -95,29 +95,34 @@ class Opening {
   std::jthread timer_;
 };
 
+}  // namespace
+
 // Both stages verify their result.
-Result<std::unique_ptr<Module>> ReadChecked(const std::string& path) {
+Result<std::unique_ptr<Module>> Model::Read(const std::string& path) {
   const TraceSpan span("read");
   FUSEBOX_ASSIGN(std::unique_ptr<Module> module, tflite::ReadFile(path));
   FUSEBOX_TRY(AttachFused(*module).At(path));
   return module;
 }
 
-}  // namespace
+Result<std::unique_ptr<Module>> Model::Read(Buffer bytes, const std::string& name) {
+  FUSEBOX_ASSIGN(std::unique_ptr<Module> module, tflite::Read(std::move(bytes), name));
+  FUSEBOX_TRY(AttachFused(*module).At(name));
+  return module;
+}
 
 Result<std::shared_ptr<const Model>> Model::Open(const std::string& path, const ModelOptions& options) {
   TraceSpan span("open");
   span.Arg("file", path);
   const auto open = [&]() -> Result<std::shared_ptr<const Model>> {
-    FUSEBOX_ASSIGN(std::unique_ptr<Module> module, ReadChecked(path));
+    FUSEBOX_ASSIGN(std::unique_ptr<Module> module, Read(path));
     return Create(std::move(module), options);
   };
   return CatchNoMemory([&] { return path; }, open);
 }
 
 Result<std::shared_ptr<const Model>> Model::FromMemory(Buffer bytes, const ModelOptions& options) {
-  FUSEBOX_ASSIGN(std::unique_ptr<Module> module, tflite::Read(std::move(bytes), options.name));
-  FUSEBOX_TRY(AttachFused(*module).At(options.name));
+  FUSEBOX_ASSIGN(std::unique_ptr<Module> module, Read(std::move(bytes), options.name));
   return Create(std::move(module), options);
 }
 
@@ -174,7 +179,7 @@ Result<std::shared_ptr<const Model>> Model::Build(std::unique_ptr<Module> module
 
 Result<std::vector<Model::Entry>> Model::Survey(const std::string& path, const ModelOptions& options) {
   const CancelScope scope(options.cancel.get());
-  FUSEBOX_ASSIGN(std::unique_ptr<Module> module, ReadChecked(path));
+  FUSEBOX_ASSIGN(std::unique_ptr<Module> module, Read(path));
   Model model;
   FUSEBOX_ASSIGN(const Delegation delegates, model.Load(std::move(module), options));
   Impl& impl = *model.impl_;

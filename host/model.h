@@ -59,6 +59,9 @@ class Model {
   static Result<std::shared_ptr<const Model>> FromMemory(Buffer bytes, const ModelOptions& = {});
   // Same, for a module in memory (from the converter, a test).
   static Result<std::shared_ptr<const Model>> FromModule(std::unique_ptr<Module>, const ModelOptions& = {});
+  // The graph of a file, for FromModule. `name`: in messages.
+  static Result<std::unique_ptr<Module>> Read(const std::string& path);
+  static Result<std::unique_ptr<Module>> Read(Buffer bytes, const std::string& name);
   ~Model();
 
   // A function that sessions can run: the signatures in file order, then the main function if no signature

@@ -138,11 +138,11 @@ Status Session::Impl::Shape(int index, const Type& type, size_t bytes, bool blan
 
 // Outputs whose sizes are known before a run. A result in memory that moves is lost.
 Status Session::Impl::ReserveOutputs() {
-  FUSEBOX_ASSIGN(const std::vector<Type> types, runner->OutputTypes(*code, operands).At(model->name()));
-  for (size_t i = 0; i < types.size(); ++i) {
-    const auto bytes = ByteSize(types[i]);
+  FUSEBOX_ASSIGN(planned, runner->OutputTypes(*code, operands).At(model->name()));
+  for (size_t i = 0; i < planned.size(); ++i) {
+    const auto bytes = ByteSize(planned[i]);
     if (!bytes || outs[i].memory == nullptr) continue;
-    FUSEBOX_TRY(Allocate([&] { return Named(i); }, types[i],
+    FUSEBOX_TRY(Allocate([&] { return Named(i); }, planned[i],
                          [&] {
                            if (outs[i].memory->Reserve(*bytes)) ran = false;
                          }));
@@ -292,6 +292,8 @@ Status Session::Prepare() {
   FUSEBOX_TRY(impl_->runner->Prepare(*impl_->code, impl_->operands).At(impl_->model->name()));
   return impl_->ReserveOutputs();
 }
+
+const std::vector<Type>& Session::planned_outputs() const { return impl_->planned; }
 
 Status Session::Run() {
   FUSEBOX_TRY(impl_->Ready(true));

@@ -85,6 +85,8 @@ class Session {
   // parallel loop, or where a plugin checks. Outputs and state are then undefined until ResetState.
   // Wait-free. Any thread.
   void Cancel();
+  // The types of the outputs as the last Prepare found them; -1: a dim that depends on data.
+  const std::vector<Type>& planned_outputs() const;
   // Plans without running: checks shapes, and reserves the memory of all functions and outputs whose shapes
   // are known. Touches none of it: call it before filling large inputs.
   Status Prepare();

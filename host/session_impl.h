@@ -46,6 +46,7 @@ struct Session::Impl {
   std::vector<std::unique_ptr<Port>> input_ports, output_ports;
   std::vector<const fbx_tensor*> operands;
   std::vector<run::Out> outs;
+  std::vector<Type> planned;  // of the outputs, by Prepare
   bool ran = false;
   bool keeps_values = false;  // of the last run
   bool has_values = false;    // of the last run

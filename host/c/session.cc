@@ -85,7 +85,10 @@ fusebox_status fusebox_session_cancel(fusebox_session* session) noexcept {
 fusebox_status fusebox_session_prepare(fusebox_session* session, char** error) noexcept {
   return c::Call(error, [&]() -> Status {
     FUSEBOX_C_REQUIRE(session);
-    return session->session->Prepare();
+    FUSEBOX_TRY(session->session->Prepare());
+    session->ran = false;
+    session->outputs = session->session->planned_outputs();
+    return {};
   });
 }
 

@@ -67,7 +67,8 @@ FUSEBOX_API fusebox_status fusebox_set_log_sink(fusebox_log_sink sink, void* use
 FUSEBOX_API fusebox_status fusebox_registry_create(const char* file, const char* config,
                                                    fusebox_registry** out, char** error) FBX_NOEXCEPT;
 FUSEBOX_API void fusebox_registry_free(fusebox_registry* registry) FBX_NOEXCEPT;
-/* Adds a plugin that is linked into the program, and loads it. Models opened from now on use it. `manifest`:
+/* Adds a plugin that is linked into the program, and loads it. Models opened from now on use it, before
+ * plugins that were found. `manifest`:
  * the text of its fusebox-plugin.json, whose libraries are not read; NULL: derived from its tables. `entry`
  * outlives the registry. Error: an invalid manifest, a failed load, or an id that is there already. */
 FUSEBOX_API fusebox_status fusebox_registry_add_plugin(fusebox_registry* registry,
@@ -220,8 +221,8 @@ FUSEBOX_API fusebox_status fusebox_session_bind_input(fusebox_session* session, 
                                                       size_t bytes, char** error) FBX_NOEXCEPT;
 FUSEBOX_API fusebox_status fusebox_session_bind_output(fusebox_session* session, int32_t index, void* memory,
                                                        size_t bytes, char** error) FBX_NOEXCEPT;
-/* An output. Before the first run: name, declared type and dims, data NULL. After a run: the value, valid
- * until the next run, select or free. */
+/* An output. Before the first run: name, type and dims, as declared or as the last prepare found them, data
+ * NULL. After a run: the value, valid until the next run, prepare, select or free. */
 FUSEBOX_API fusebox_status fusebox_session_output(fusebox_session* session, int32_t index,
                                                   fusebox_tensor* out, char** error) FBX_NOEXCEPT;
 /* Element `index` of a string tensor, in row-major order. The text does not end in NUL. It lives as long as
