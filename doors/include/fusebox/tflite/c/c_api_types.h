@@ -64,7 +64,10 @@ typedef enum TfLiteDimensionType { kTfLiteDimDense = 0, kTfLiteDimSparseCSR = 1 
 typedef struct TfLiteOpaqueContext TfLiteOpaqueContext;
 typedef struct TfLiteOpaqueNode TfLiteOpaqueNode;
 typedef struct TfLiteOpaqueTensor TfLiteOpaqueTensor;
+typedef struct TfLiteTensor TfLiteTensor;
 typedef struct TfLiteDelegate TfLiteDelegate;
+typedef struct TfLiteOperator TfLiteOperator;
+typedef TfLiteOperator TfLiteRegistrationExternal;
 typedef struct TfLiteOpaqueDelegateStruct TfLiteOpaqueDelegateStruct;
 
 #if defined(TFLITE_WITH_STABLE_ABI) || defined(TFLITE_USE_OPAQUE_DELEGATE)

@@ -114,9 +114,6 @@ typedef struct TfLiteContext {
 
 /* ---- Ops. */
 
-typedef struct TfLiteOperator TfLiteOperator;
-typedef TfLiteOperator TfLiteRegistrationExternal;
-
 /* Bits of inplace_operator: results that may share memory with operands. */
 typedef enum {
   kTfLiteInplaceOpNone = 0,
@@ -174,7 +171,7 @@ typedef enum TfLiteDelegateFlags {
   kTfLiteDelegateFlagsHintFullyDelegatedToSingleDelegate = 8
 } TfLiteDelegateFlags;
 
-typedef struct TfLiteDelegate {
+struct TfLiteDelegate {
   void* data_;
   /* Called when the delegate is applied: reads the graph and calls ReplaceNodeSubsetsWithDelegateKernels. */
   TfLiteStatus (*Prepare)(TfLiteContext* context, struct TfLiteDelegate* delegate);
@@ -187,7 +184,7 @@ typedef struct TfLiteDelegate {
   int64_t flags; /* TfLiteDelegateFlags */
   /* Not in 2.9: read only if Prepare is NULL. */
   struct TfLiteOpaqueDelegateBuilder* opaque_delegate_builder;
-} TfLiteDelegate;
+};
 
 /* All members NULL, 0 or none. */
 TFL_CAPI_EXPORT TfLiteDelegate TfLiteDelegateCreate(void);

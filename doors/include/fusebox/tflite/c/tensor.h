@@ -175,7 +175,7 @@ typedef enum TfLiteCustomAllocationFlags {
 
 enum { kTfLiteNoBufferIdentifier = SIZE_MAX };
 
-typedef struct TfLiteTensor {
+struct TfLiteTensor {
   TfLiteType type;
   TfLitePtrUnion data;
   TfLiteIntArray* dims;
@@ -191,7 +191,7 @@ typedef struct TfLiteTensor {
   TfLiteQuantization quantization;
   TfLiteSparsity* sparsity;             /* NULL: dense */
   const TfLiteIntArray* dims_signature; /* -1: any; NULL or empty: as dims */
-} TfLiteTensor;
+};
 
 /* The tensor of TensorFlow Lite Micro. */
 typedef struct TfLiteEvalTensor {
