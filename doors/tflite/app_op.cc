@@ -5,13 +5,18 @@ namespace fusebox::tflite {
 namespace {
 
 // The opaque types are the real ones.
-TfLiteOpaqueContext* Opaque(TfLiteContext* context) { return reinterpret_cast<TfLiteOpaqueContext*>(context); }
+TfLiteOpaqueContext* Opaque(TfLiteContext* context) {
+  return reinterpret_cast<TfLiteOpaqueContext*>(context);
+}
 TfLiteOpaqueNode* Opaque(TfLiteNode* node) { return reinterpret_cast<TfLiteOpaqueNode*>(node); }
 
 }  // namespace
 
 AppOp::AppOp(const fusebox_opcode& code, const TfLiteRegistration_V1& registration)
-    : builtin_code_(code.builtin_code), name_(code.name), version_(code.version), registration_(registration) {}
+    : builtin_code_(code.builtin_code),
+      name_(code.name),
+      version_(code.version),
+      registration_(registration) {}
 
 AppOp::AppOp(const fusebox_opcode& code, const TfLiteOperator* op)
     : builtin_code_(code.builtin_code), name_(code.name), version_(code.version), op_(op) {}
@@ -35,8 +40,7 @@ void AppOp::Free(TfLiteContext* context, void* user_data) const {
 
 TfLiteStatus AppOp::Prepare(TfLiteContext* context, TfLiteNode* node) const {
   if (op_ == nullptr) return registration_.prepare ? registration_.prepare(context, node) : kTfLiteOk;
-  if (op_->prepare_with_data)
-    return op_->prepare_with_data(op_->user_data, Opaque(context), Opaque(node));
+  if (op_->prepare_with_data) return op_->prepare_with_data(op_->user_data, Opaque(context), Opaque(node));
   return op_->prepare ? op_->prepare(Opaque(context), Opaque(node)) : kTfLiteOk;
 }
 

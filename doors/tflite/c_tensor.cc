@@ -11,7 +11,9 @@ int32_t TfLiteTensorNumDims(const TfLiteTensor* tensor) {
   return tensor->dims != nullptr ? tensor->dims->size : -1;
 }
 
-int32_t TfLiteTensorDim(const TfLiteTensor* tensor, int32_t dim_index) { return tensor->dims->data[dim_index]; }
+int32_t TfLiteTensorDim(const TfLiteTensor* tensor, int32_t dim_index) {
+  return tensor->dims->data[dim_index];
+}
 
 size_t TfLiteTensorByteSize(const TfLiteTensor* tensor) { return tensor->bytes; }
 

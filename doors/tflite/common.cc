@@ -63,9 +63,9 @@ void TfLiteFloatArrayFree(TfLiteFloatArray* a) { std::free(a); }
 
 const char* TfLiteTypeGetName(TfLiteType type) {
   static constexpr const char* kNames[] = {
-      "NOTYPE",  "FLOAT32", "INT32",      "UINT8",  "INT64",    "STRING",  "BOOL",   "INT16",
-      "COMPLEX64", "INT8",  "FLOAT16",    "FLOAT64", "COMPLEX128", "UINT64", "RESOURCE", "VARIANT",
-      "UINT32",  "UINT16",  "INT4",       "BFLOAT16", "INT2",   "UINT4"};
+      "NOTYPE",    "FLOAT32", "INT32",   "UINT8",    "INT64",      "STRING", "BOOL",     "INT16",
+      "COMPLEX64", "INT8",    "FLOAT16", "FLOAT64",  "COMPLEX128", "UINT64", "RESOURCE", "VARIANT",
+      "UINT32",    "UINT16",  "INT4",    "BFLOAT16", "INT2",       "UINT4"};
   const auto index = static_cast<size_t>(type);
   return index < std::size(kNames) ? kNames[index] : "Unknown type";
 }
@@ -150,7 +150,8 @@ TfLiteStatus TfLiteTensorResizeMaybeCopy(size_t num_bytes, TfLiteTensor* tensor,
   if (num_bytes > tensor->bytes || tensor->data.raw == nullptr) {
     // Kernels of Fusebox may read 16 bytes more.
     if (num_bytes > std::numeric_limits<size_t>::max() - 16) return kTfLiteError;
-    void* memory = preserve_data ? std::realloc(tensor->data.raw, num_bytes + 16) : std::malloc(num_bytes + 16);
+    void* memory =
+        preserve_data ? std::realloc(tensor->data.raw, num_bytes + 16) : std::malloc(num_bytes + 16);
     if (memory == nullptr) return kTfLiteError;
     if (!preserve_data) std::free(tensor->data.raw);
     tensor->data.data = memory;

@@ -32,7 +32,8 @@ std::optional<Settings> DelegateSettings(const std::vector<TfLiteDelegate*>& del
           "fusebox.json configures (FUSEBOX_CONFIG).");
       return std::nullopt;
     }
-    list.push_back({{"name", "xnnpack"}, {"options", XnnpackOptions(*xnnpack)}});
+    // The last one added decides: a program may add one with a cache to a default one.
+    list = Json::array({{{"name", "xnnpack"}, {"options", XnnpackOptions(*xnnpack)}}});
     threads = std::max(threads, static_cast<int>(xnnpack->options.num_threads));
   }
   Json model = Json::object();

@@ -16,8 +16,8 @@ struct Settings {
   std::string model, session;
 };
 
-// Without delegates, the configuration decides (FUSEBOX_CONFIG); without one, there are none. Nothing: a delegate
-// that was not made by this library; reported.
+// Without delegates, the configuration decides (FUSEBOX_CONFIG); without one, there are none. Nothing: a
+// delegate that was not made by this library; reported.
 std::optional<Settings> DelegateSettings(const std::vector<TfLiteDelegate*>& delegates, int threads,
                                          const Reporter& reporter);
 

@@ -210,7 +210,7 @@ TfLiteTensor* TfLiteInterpreter::Tensor(int number) {
   TfLiteTensor& tensor = tensors_[number].get();
   Declare(tensor, declared);
   tensor.is_variable = (flags & FBX_TENSOR_VARIABLE) != 0;
-  tensor.allocation_type = tensor.is_variable                  ? kTfLiteArenaRwPersistent
+  tensor.allocation_type = tensor.is_variable                ? kTfLiteArenaRwPersistent
                            : (flags & FBX_TENSOR_CONST) != 0 ? kTfLiteMmapRo
                                                              : kTfLiteArenaRw;
   tensor.data.data = const_cast<void*>(declared.data);
@@ -228,8 +228,9 @@ TfLiteStatus TfLiteInterpreter::SetMemory(int number, const TfLiteCustomAllocati
     }
   }
   if (!found) {
-    reporter().Report("Tensor %d is no input or output of fixed size, so it cannot have memory of the application.",
-                      number);
+    reporter().Report(
+        "Tensor %d is no input or output of fixed size, so it cannot have memory of the application.",
+        number);
     return kTfLiteError;
   }
   main_->Invalidate();

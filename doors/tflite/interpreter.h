@@ -39,7 +39,8 @@ struct TfLiteInterpreter {
   const fusebox::tflite::Reporter& reporter() const { return options_.reporter; }
 
  private:
-  TfLiteInterpreter(std::shared_ptr<fusebox::tflite::SharedFile> file, const TfLiteInterpreterOptions& options)
+  TfLiteInterpreter(std::shared_ptr<fusebox::tflite::SharedFile> file,
+                    const TfLiteInterpreterOptions& options)
       : file_(std::move(file)), options_(options) {}
   TfLiteStatus ResolveOps(bool selected);
   TfLiteStatus Open();

@@ -99,7 +99,8 @@ void OpInstance::Number(const fbx_node& node) {
   for (uint32_t i = 0; i < node.result_count; ++i) {
     results_.push_back(add(*node.results[i]));
     declared_.push_back(results_.back() < 0 ? nullptr : TfLiteIntArrayCopy(At(results_.back()).dims));
-    if (results_.back() >= 0) At(results_.back()).bytes = BytesOf(At(results_.back()).type, *declared_.back());
+    if (results_.back() >= 0)
+      At(results_.back()).bytes = BytesOf(At(results_.back()).type, *declared_.back());
   }
   for (uint32_t i = 0; i < node.intermediate_count; ++i) intermediates.push_back(add(*node.intermediates[i]));
   node_.inputs = ArrayOf(operands_);

@@ -13,8 +13,11 @@ using Kernel = OpPlugin::Kernel;
 fbx_str Str(std::string_view text) { return {text.data(), text.size()}; }
 
 fbx_status Fail(const fbx_host* host, fbx_status status, const std::string& message) {
-  const fbx_diag diag{.head = FBX_HEAD(fbx_diag), .severity = FBX_ERROR, .code = Str("APPLICATION"),
-                      .message = Str(message), .subject = {}};
+  const fbx_diag diag{.head = FBX_HEAD(fbx_diag),
+                      .severity = FBX_ERROR,
+                      .code = Str("APPLICATION"),
+                      .message = Str(message),
+                      .subject = {}};
   host->emit(host, &diag);
   return status;
 }
@@ -73,8 +76,8 @@ fbx_status OpInit(const fbx_host* host, void* user, const fbx_node* node, void**
   });
 }
 
-fbx_status OpPrepare(const fbx_host* host, void*, const void* instance, const fbx_node* node,
-                     const fbx_plan*, void**) noexcept {
+fbx_status OpPrepare(const fbx_host* host, void*, const void* instance, const fbx_node* node, const fbx_plan*,
+                     void**) noexcept {
   return CallOp(host, [&]() -> fbx_status {
     auto* op = static_cast<OpInstance*>(const_cast<void*>(instance));
     if (op->Prepare(*node, false) == kTfLiteOk) return FBX_OK;
@@ -85,8 +88,7 @@ fbx_status OpPrepare(const fbx_host* host, void*, const void* instance, const fb
 fbx_status OpInvoke(const fbx_host* host, void*, const void* instance, void*, const fbx_node* node) noexcept {
   return CallOp(host, [&]() -> fbx_status {
     auto* op = static_cast<OpInstance*>(const_cast<void*>(instance));
-    const auto* resize =
-        static_cast<const fbx_resize*>(host->get_extension(host, Str(FBX_EXT_RESIZE)));
+    const auto* resize = static_cast<const fbx_resize*>(host->get_extension(host, Str(FBX_EXT_RESIZE)));
     if (op->Invoke(host, *node, resize) == kTfLiteOk) return FBX_OK;
     return Fail(host, FBX_INVALID, "invoke of the application's op failed");
   });
@@ -132,10 +134,19 @@ OpPlugin::OpPlugin(std::vector<AppOp> ops, const OpEnvironment& environment)
     kernel.abi.user = &kernel;
     list_.push_back(&kernel.abi);
   }
-  abi_ = {.head = FBX_HEAD(fbx_plugin), .id = Str("application.ops"), .version = Str("1.0.0"),
-          .kernel_count = static_cast<uint32_t>(list_.size()), .kernels = list_.data()};
-  entry_ = {.magic = FBX_ENTRY_MAGIC, .major = FBX_ABI_MAJOR, .minor = FBX_ABI_MINOR, .size = sizeof(fbx_entry),
-            .flags = FBX_BUILD_FLAGS, .min_host_minor = 0, .build = Str("ops of the application"), .load = Load,
+  abi_ = {.head = FBX_HEAD(fbx_plugin),
+          .id = Str("application.ops"),
+          .version = Str("1.0.0"),
+          .kernel_count = static_cast<uint32_t>(list_.size()),
+          .kernels = list_.data()};
+  entry_ = {.magic = FBX_ENTRY_MAGIC,
+            .major = FBX_ABI_MAJOR,
+            .minor = FBX_ABI_MINOR,
+            .size = sizeof(fbx_entry),
+            .flags = FBX_BUILD_FLAGS,
+            .min_host_minor = 0,
+            .build = Str("ops of the application"),
+            .load = Load,
             .unload = nullptr};
 }
 

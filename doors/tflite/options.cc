@@ -60,7 +60,8 @@ bool Fits(const AddedOp& op, const fusebox_opcode& code) {
 std::optional<AppOp> TfLiteInterpreterOptions::Resolve(const fusebox_opcode& code) const {
   for (const AddedOp& op : std::views::reverse(ops)) {
     if (!Fits(op, code)) continue;
-    if (const auto* external = std::get_if<const TfLiteOperator*>(&op.functions)) return AppOp(code, *external);
+    if (const auto* external = std::get_if<const TfLiteOperator*>(&op.functions))
+      return AppOp(code, *external);
     return AppOp(code, std::get<TfLiteRegistration_V1>(op.functions));
   }
   if (!resolver) return std::nullopt;

@@ -38,7 +38,8 @@ std::optional<std::vector<std::string_view>> StringsOf(const TfLiteTensor& tenso
   if (tensor.data.raw == nullptr || tensor.bytes == 0) return strings;
   if (tensor.bytes < kNumber) return std::nullopt;
   const int32_t count = NumberAt(tensor.data.raw, 0);
-  if (count < 0 || (count > 0 && tensor.bytes / kNumber < static_cast<size_t>(count) + 2)) return std::nullopt;
+  if (count < 0 || (count > 0 && tensor.bytes / kNumber < static_cast<size_t>(count) + 2))
+    return std::nullopt;
   for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
     const int64_t begin = NumberAt(tensor.data.raw, i + 1);
     const int64_t end = NumberAt(tensor.data.raw, i + 2);

@@ -143,7 +143,8 @@ TfLiteStatus Subgraph::AllocateOutputs(fusebox_session* session, const Reporter&
     ErrorText error;
     if (Checked(fusebox_session_output(session, index, &planned, error), error, reporter) != kTfLiteOk)
       return kTfLiteError;
-    const std::span<const int64_t> dims(planned.dims, planned.rank > 0 ? static_cast<size_t>(planned.rank) : 0);
+    const std::span<const int64_t> dims(planned.dims,
+                                        planned.rank > 0 ? static_cast<size_t>(planned.rank) : 0);
     const bool known = planned.rank >= 0 && std::ranges::find(dims, -1) == dims.end();
     TfLiteTensorDataFree(&tensor);
     if (known || planned.rank > 0) SetDims(tensor, dims);

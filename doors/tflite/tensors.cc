@@ -14,16 +14,16 @@ struct TypeRow {
 };
 
 constexpr TypeRow kTypes[] = {
-    {kTfLiteFloat32, FBX_F32, 32},        {kTfLiteInt32, FBX_I32, 32},
-    {kTfLiteUInt8, FBX_U8, 8},            {kTfLiteInt64, FBX_I64, 64},
-    {kTfLiteString, FBX_STRING, 0},       {kTfLiteBool, FBX_BOOL, 8},
-    {kTfLiteInt16, FBX_I16, 16},          {kTfLiteComplex64, FBX_COMPLEX64, 64},
-    {kTfLiteInt8, FBX_I8, 8},             {kTfLiteFloat16, FBX_F16, 16},
-    {kTfLiteFloat64, FBX_F64, 64},        {kTfLiteComplex128, FBX_COMPLEX128, 128},
-    {kTfLiteUInt64, FBX_U64, 64},         {kTfLiteResource, FBX_RESOURCE, 0},
-    {kTfLiteVariant, FBX_VARIANT, 0},     {kTfLiteUInt32, FBX_U32, 32},
-    {kTfLiteUInt16, FBX_U16, 16},         {kTfLiteInt4, FBX_I4, 4},
-    {kTfLiteBFloat16, FBX_BF16, 16},      {kTfLiteInt2, FBX_I2, 2},
+    {kTfLiteFloat32, FBX_F32, 32},    {kTfLiteInt32, FBX_I32, 32},
+    {kTfLiteUInt8, FBX_U8, 8},        {kTfLiteInt64, FBX_I64, 64},
+    {kTfLiteString, FBX_STRING, 0},   {kTfLiteBool, FBX_BOOL, 8},
+    {kTfLiteInt16, FBX_I16, 16},      {kTfLiteComplex64, FBX_COMPLEX64, 64},
+    {kTfLiteInt8, FBX_I8, 8},         {kTfLiteFloat16, FBX_F16, 16},
+    {kTfLiteFloat64, FBX_F64, 64},    {kTfLiteComplex128, FBX_COMPLEX128, 128},
+    {kTfLiteUInt64, FBX_U64, 64},     {kTfLiteResource, FBX_RESOURCE, 0},
+    {kTfLiteVariant, FBX_VARIANT, 0}, {kTfLiteUInt32, FBX_U32, 32},
+    {kTfLiteUInt16, FBX_U16, 16},     {kTfLiteInt4, FBX_I4, 4},
+    {kTfLiteBFloat16, FBX_BF16, 16},  {kTfLiteInt2, FBX_I2, 2},
     {kTfLiteUInt4, FBX_U4, 4},
 };
 
@@ -56,7 +56,8 @@ size_t BitsOf(TfLiteType type) {
 size_t BytesOf(TfLiteType type, const TfLiteIntArray& dims) {
   size_t count = 1;
   for (int i = 0; i < dims.size; ++i) {
-    if (dims.data[i] < 0 || __builtin_mul_overflow(count, static_cast<size_t>(dims.data[i]), &count)) return 0;
+    if (dims.data[i] < 0 || __builtin_mul_overflow(count, static_cast<size_t>(dims.data[i]), &count))
+      return 0;
   }
   size_t bits = 0;
   if (__builtin_mul_overflow(count, BitsOf(type), &bits) || bits > SIZE_MAX - 7) return 0;

@@ -12,23 +12,12 @@
 
 using namespace fusebox;
 
-namespace {
-
-struct FileFunction {
-  const Function* function = nullptr;
-  const Signature* signature = nullptr;
-  std::vector<const char*> input_names, output_names;
-};
-
-std::vector<const char*> TextsOf(const std::vector<std::string>& names) {
-  std::vector<const char*> texts;
-  for (const std::string& name : names) texts.push_back(name.c_str());
-  return texts;
-}
-
-}  // namespace
-
 struct fusebox_file {
+  struct FileFunction {
+    const Function* function = nullptr;
+    const Signature* signature = nullptr;
+    std::vector<const char*> input_names, output_names;
+  };
   std::unique_ptr<const Module> module;
   std::vector<FileFunction> signatures;
   FileFunction main;
@@ -37,6 +26,18 @@ struct fusebox_file {
   void Show();
   const FileFunction* Find(std::string_view key) const;
 };
+
+namespace {
+
+using FileFunction = fusebox_file::FileFunction;
+
+std::vector<const char*> TextsOf(const std::vector<std::string>& names) {
+  std::vector<const char*> texts;
+  for (const std::string& name : names) texts.push_back(name.c_str());
+  return texts;
+}
+
+}  // namespace
 
 void fusebox_file::Show() {
   main.function = module->functions[0].get();
