@@ -16,14 +16,6 @@ namespace {
 
 constexpr int64_t kImportLimitMs = 10'000;
 
-// Both stages verify their result.
-Result<std::unique_ptr<Module>> ReadChecked(Buffer file, const std::string& name) {
-  const TraceSpan span("read");
-  FUSEBOX_ASSIGN(std::unique_ptr<Module> module, tflite::Read(std::move(file), name));
-  FUSEBOX_TRY(AttachFused(*module).At(name));
-  return module;
-}
-
 Result<Source> ImportSource(const Buffer& file, const std::string& name, const ModelOptions& options) {
   TraceSpan span("import");
   const auto start = std::chrono::steady_clock::now();
@@ -34,7 +26,7 @@ Result<Source> ImportSource(const Buffer& file, const std::string& name, const M
                  opening.Explain(ImportFile(file, name, *options.registry, how),
                                  "; convert the file with `fusebox convert`, or set another time limit"));
   Source out{.module = nullptr, .sites = std::move(imported.sites)};
-  FUSEBOX_ASSIGN(out.module, ReadChecked(std::move(imported.file), name));
+  FUSEBOX_ASSIGN(out.module, ReadModule(std::move(imported.file), name));
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
   out.notices.push_back(fmt::format(
       "ops of TensorFlow were translated in {:.2f} s; to do it once: fusebox convert {} -o OUT.tflite",
@@ -44,13 +36,21 @@ Result<Source> ImportSource(const Buffer& file, const std::string& name, const M
 
 }  // namespace
 
+// Both stages verify their result.
+Result<std::unique_ptr<Module>> ReadModule(Buffer file, const std::string& name) {
+  const TraceSpan span("read");
+  FUSEBOX_ASSIGN(std::unique_ptr<Module> module, tflite::Read(std::move(file), name));
+  FUSEBOX_TRY(AttachFused(*module).At(name));
+  return module;
+}
+
 Result<Source> ReadSource(const std::string& path, const ModelOptions& options) {
   FUSEBOX_ASSIGN(Buffer file, MapFile(path));
   return ReadSource(std::move(file), path, options);
 }
 
 Result<Source> ReadSource(Buffer file, const std::string& name, const ModelOptions& options) {
-  FUSEBOX_ASSIGN(std::unique_ptr<Module> module, ReadChecked(file, name));
+  FUSEBOX_ASSIGN(std::unique_ptr<Module> module, ReadModule(file, name));
   if (options.import_ops == ImportOps::kAuto && NeedsImport(*module, *options.registry))
     return ImportSource(file, name, options);
   return Source{.module = std::move(module)};

@@ -24,6 +24,8 @@ struct Source {
   std::vector<std::string> notices = {};  // likewise: one, with its time
   bool imported() const { return !notices.empty(); }
 };
+// Reads and checks a file, for Model::FromModule. `name` stands in messages.
+Result<std::unique_ptr<Module>> ReadModule(Buffer file, const std::string& name);
 // Reads, checks and imports a file. Needs a registry in the options. An import without another limit ends
 // after ten seconds.
 Result<Source> ReadSource(const std::string& path, const ModelOptions&);

@@ -41,3 +41,12 @@ struct fusebox_session {
 
   void Selected();  // call after a change of the signature
 };
+
+namespace fusebox::c {
+
+// The options of a model, with its registry.
+Result<ModelOptions> OptionsOf(const char* json, fusebox_registry* registry);
+fusebox_model* HandleOf(std::shared_ptr<const Model> model);
+Buffer Lent(const void* bytes, size_t size, void (*release)(void* user), void* user);
+
+}  // namespace fusebox::c

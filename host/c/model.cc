@@ -5,15 +5,13 @@
 
 using namespace fusebox;
 
-namespace {
-
-Result<ModelOptions> OptionsOf(const char* json, fusebox_registry* registry) {
+Result<ModelOptions> c::OptionsOf(const char* json, fusebox_registry* registry) {
   FUSEBOX_ASSIGN(ModelOptions options, c::ParseModelOptions(json));
   if (registry != nullptr) options.registry = registry->registry;
   return options;
 }
 
-fusebox_model* HandleOf(std::shared_ptr<const Model> model) {
+fusebox_model* c::HandleOf(std::shared_ptr<const Model> model) {
   auto handle = std::make_unique<fusebox_model>();
   for (const Model::Entry& entry : model->entries())
     handle->entries.push_back(
@@ -22,22 +20,20 @@ fusebox_model* HandleOf(std::shared_ptr<const Model> model) {
   return handle.release();
 }
 
-Status FromBuffer(Buffer bytes, const char* options, fusebox_registry* registry, fusebox_model** out) {
-  FUSEBOX_ASSIGN(const ModelOptions parsed, OptionsOf(options, registry));
-  FUSEBOX_ASSIGN(auto model, Model::FromMemory(std::move(bytes), parsed));
-  *out = HandleOf(std::move(model));
-  return {};
-}
-
 // The caller's memory: released when the last Buffer of it ends.
-Buffer Lent(std::span<const std::byte> bytes, void (*release)(void* user), void* user) {
-  if (release == nullptr) return Buffer::Borrow(bytes);
-  return Buffer(std::shared_ptr<const void>(bytes.data(), [release, user](const void*) { release(user); }),
-                bytes);
+Buffer c::Lent(const void* bytes, size_t size, void (*release)(void* user), void* user) {
+  const std::span<const std::byte> lent(static_cast<const std::byte*>(bytes), size);
+  if (release == nullptr) return Buffer::Borrow(lent);
+  return Buffer(std::shared_ptr<const void>(bytes, [release, user](const void*) { release(user); }), lent);
 }
 
-std::span<const std::byte> BytesOf(const void* bytes, size_t size) {
-  return {static_cast<const std::byte*>(bytes), size};
+namespace {
+
+Status FromBuffer(Buffer bytes, const char* options, fusebox_registry* registry, fusebox_model** out) {
+  FUSEBOX_ASSIGN(const ModelOptions parsed, c::OptionsOf(options, registry));
+  FUSEBOX_ASSIGN(auto model, Model::FromMemory(std::move(bytes), parsed));
+  *out = c::HandleOf(std::move(model));
+  return {};
 }
 
 }  // namespace
@@ -48,9 +44,9 @@ fusebox_status fusebox_model_open(const char* path, const char* options, fusebox
     FUSEBOX_C_REQUIRE(out);
     *out = nullptr;
     FUSEBOX_C_REQUIRE(path);
-    FUSEBOX_ASSIGN(const ModelOptions parsed, OptionsOf(options, registry));
+    FUSEBOX_ASSIGN(const ModelOptions parsed, c::OptionsOf(options, registry));
     FUSEBOX_ASSIGN(auto model, Model::Open(path, parsed));
-    *out = HandleOf(std::move(model));
+    *out = c::HandleOf(std::move(model));
     return {};
   });
 }
@@ -59,7 +55,7 @@ fusebox_status fusebox_model_from_memory(const void* bytes, size_t size, void (*
                                          void* user, const char* options, fusebox_registry* registry,
                                          fusebox_model** out, char** error) noexcept {
   return c::Call(error, [&]() -> Status {
-    Buffer lent = Lent(BytesOf(bytes, bytes != nullptr ? size : 0), release, user);
+    Buffer lent = c::Lent(bytes, bytes != nullptr ? size : 0, release, user);
     FUSEBOX_C_REQUIRE(out);
     *out = nullptr;
     FUSEBOX_C_REQUIRE(bytes);
@@ -74,7 +70,7 @@ fusebox_status fusebox_model_from_copy(const void* bytes, size_t size, const cha
     FUSEBOX_C_REQUIRE(out);
     *out = nullptr;
     FUSEBOX_C_REQUIRE(bytes);
-    return FromBuffer(Buffer::Copy(BytesOf(bytes, size)), options, registry, out);
+    return FromBuffer(Buffer::Copy({static_cast<const std::byte*>(bytes), size}), options, registry, out);
   });
 }
 

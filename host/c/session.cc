@@ -86,6 +86,7 @@ fusebox_status fusebox_session_prepare(fusebox_session* session, char** error) n
   return c::Call(error, [&]() -> Status {
     FUSEBOX_C_REQUIRE(session);
     FUSEBOX_TRY(session->session->Prepare());
+    session->ran = false;
     FUSEBOX_ASSIGN(const std::vector<Type> types, session->session->OutputTypes());
     for (size_t i = 0; i < types.size(); ++i)
       if (types[i].shape.ranked()) session->outputs[i] = types[i];

@@ -7,12 +7,29 @@
 #include <limits>
 
 #include "host/c/handles.h"
+#include "host/c/tensor.h"
 #include "host/graph/npy.h"
 
 using namespace fusebox;
 
+void c::Fill(fusebox_tensor& out, const Type& type, std::span<const std::byte> data, const std::string& name,
+             const Quant* quant) {
+  out.dtype = static_cast<fbx_dtype>(type.dtype);
+  out.name = name.c_str();
+  out.rank = type.shape.rank();
+  out.dims = out.rank > 0 ? type.shape.dims().data() : nullptr;
+  out.data = data.data();
+  out.bytes = data.size();
+  const bool has = quant != nullptr && !quant->scales.empty();
+  out.scales = has ? quant->scales.data() : nullptr;
+  out.zero_points = has ? quant->zero_points.data() : nullptr;
+  out.scale_count = has ? quant->scales.size() : 0;
+  out.scale_axis = has ? quant->axis : 0;
+}
+
 namespace {
 
+using c::Fill;
 using Slots = std::vector<Session::Slot>;
 
 constexpr int32_t kMaxRank = 64;
@@ -41,21 +58,6 @@ const Value& ValueOf(const fusebox_session& session, int32_t index, bool input) 
 // Returns the number of a value in `ids`, or -1.
 int32_t NumberOf(const std::vector<ValueId>& ids, int32_t index) {
   return index >= 0 && static_cast<size_t>(index) < ids.size() ? ids[static_cast<size_t>(index)] : -1;
-}
-
-void Fill(fusebox_tensor& out, const Type& type, std::span<const std::byte> data, const std::string& name,
-          const Quant* quant) {
-  out.dtype = static_cast<fbx_dtype>(type.dtype);
-  out.name = name.c_str();
-  out.rank = type.shape.rank();
-  out.dims = out.rank > 0 ? type.shape.dims().data() : nullptr;
-  out.data = data.data();
-  out.bytes = data.size();
-  const bool has = quant != nullptr && !quant->scales.empty();
-  out.scales = has ? quant->scales.data() : nullptr;
-  out.zero_points = has ? quant->zero_points.data() : nullptr;
-  out.scale_count = has ? quant->scales.size() : 0;
-  out.scale_axis = has ? quant->axis : 0;
 }
 
 Status SetValue(fusebox_session& session, int32_t index, const Type& type, std::span<const std::byte> bytes) {

@@ -54,8 +54,9 @@ const fbx_rule* FindRule(const LoadedPlugin& plugin, std::string_view id) {
 }
 
 // Sort key of kernels for an op; ties keep the search order.
-std::tuple<size_t, bool, int> PlaceOf(const PluginInfo& info, const std::vector<std::string>* preferred) {
-  return {Rank(preferred, info.manifest.id), info.built_in, -info.manifest.priority};
+std::tuple<size_t, int, int> PlaceOf(const PluginInfo& info, const std::vector<std::string>* preferred) {
+  const int origin = info.added ? 0 : info.built_in ? 2 : 1;
+  return {Rank(preferred, info.manifest.id), origin, -info.manifest.priority};
 }
 
 std::unexpected<Error> Conflict(std::string_view composite, const Claim& a, const Claim& b) {

@@ -316,6 +316,7 @@ Status Registry::Add(const fbx_entry& entry, std::string_view manifest) {
 Status Registry::Add(const fbx_static_plugin& added) {
   const std::lock_guard lock(impl_->mutex);
   FUSEBOX_ASSIGN(Impl::Plugin* const plugin, impl_->PlaceBuiltIn(added));
+  plugin->info.added = true;
   FUSEBOX_TRY(impl_->OpenBuiltIn(*plugin));
   impl_->linked.emplace_back(added.entry, FromAbi(added.manifest));
   impl_->retired.push_back(std::exchange(impl_->kernels, {}));

@@ -29,6 +29,7 @@ struct PluginInfo {
   std::string why;        // for states other than kOk; for shadowed, the path of the other
   bool loaded = false;    // the library is open
   bool built_in = false;  // linked in
+  bool added = false;     // by Registry::Add
 };
 std::string_view Name(PluginInfo::State);
 
@@ -130,7 +131,8 @@ class Registry {
   // broken plugins.
   Result<std::vector<RuleRef>> RulesFor(std::string_view composite, int version, const Attrs& attrs,
                                         std::vector<SkippedRule>* skipped = nullptr);
-  // Kernels for an op, best first: `prefer`, manifest priority, search order; built-in last. version 0: any.
+  // Kernels for an op, best first: `prefer`, those that the program added, manifest priority, search order;
+  // built-in last. version 0: any.
   std::vector<KernelRef> KernelsFor(fbx_op_kind kind, std::string_view op, int version);
   // Same, for all versions; a kernel may support only some. Lives as long as the registry.
   const std::vector<KernelRef>& KernelsOf(fbx_op_kind kind, std::string_view op);

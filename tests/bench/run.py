@@ -168,7 +168,8 @@ class Benchmarks:
         return str(output)
 
 
-NAMES = ('lstm', 'threads', 'open', 'imports', 'net', 'files', 'kernels', 'cache', 'convert', 'cancel', 'nn', 'conv_lstm', 'decoder', 'tool')
+NAMES = ('lstm', 'threads', 'open', 'imports', 'net', 'files', 'kernels', 'cache', 'convert', 'cancel', 'nn', 'conv_lstm', 'decoder', 'tool',
+         'python')
 
 
 def rows_in(text):

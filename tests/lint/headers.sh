@@ -16,7 +16,7 @@ done
 all() { (cd "$include" && find fusebox -name "$1" | sort | sed 's/.*/#include <&>/'); }
 all '*.h' | $cc -std=c11 $flags -x c - || { echo "all: not together as C11"; failed=1; }
 all '*.h*' | $cxx -std=c++20 $flags -x c++ - || { echo "all: not together as C++20"; failed=1; }
-for file in c.h c_convert.h c_models.h; do
+for file in c.h c_file.h c_convert.h c_models.h; do
   echo "#include <fusebox/$file>" | $cxx -std=c++11 $flags -x c++ - || { echo "$file: not as C++11"; failed=1; }
 done
 echo "$count headers"

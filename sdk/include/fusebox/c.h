@@ -67,7 +67,8 @@ FUSEBOX_API fusebox_status fusebox_set_log_sink(fusebox_log_sink sink, void* use
 FUSEBOX_API fusebox_status fusebox_registry_create(const char* file, const char* config,
                                                    fusebox_registry** out, char** error) FBX_NOEXCEPT;
 FUSEBOX_API void fusebox_registry_free(fusebox_registry* registry) FBX_NOEXCEPT;
-/* Adds a plugin that is linked into the program, and loads it. Models opened from now on use it. `manifest`:
+/* Adds a plugin that is linked into the program, and loads it. Models opened from now on use it, before
+ * plugins that were found. `manifest`:
  * the text of its fusebox-plugin.json, whose libraries are not read; NULL: derived from its tables. `entry`
  * outlives the registry. Error: an invalid manifest, a failed load, or an id that is there already. */
 FUSEBOX_API fusebox_status fusebox_registry_add_plugin(fusebox_registry* registry,
