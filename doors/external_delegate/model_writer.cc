@@ -248,6 +248,8 @@ class Writer {
 
 }  // namespace
 
+WrittenModel WriteModel(TfLiteContext* context, const Part& part) { return Writer(context, part).Run(); }
+
 bool IsConstant(const TfLiteTensor& tensor) {
   return tensor.allocation_type == kTfLiteMmapRo && tensor.data.raw != nullptr && tensor.bytes > 0;
 }

@@ -69,14 +69,11 @@ void Partition::Plan(TfLiteContext* context) {
     break;
   }
   for (size_t i = 0; i < model_.inputs.size(); ++i) {
-    bound_inputs_[i] = nullptr;
-    Require(session_->BindInput(static_cast<int>(i), {}));
     Require(session_->Resize(static_cast<int>(i), DimsOf(context->tensors[model_.inputs[i]])));
   }
-  for (size_t i = 0; i < model_.outputs.size(); ++i) {
-    bound_outputs_[i] = nullptr;
-    Require(session_->BindOutput(static_cast<int>(i), {}));
-  }
+  // Memory of the runtime may have moved.
+  std::ranges::fill(bound_inputs_, nullptr);
+  std::ranges::fill(bound_outputs_, nullptr);
   Require(session_->Prepare());
 }
 
