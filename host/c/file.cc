@@ -55,7 +55,7 @@ void fusebox_file::Show() {
   ops.erase(std::ranges::unique(ops).begin(), ops.end());
 }
 
-const FileFunction* fusebox_file::Find(std::string_view key) const {
+const fusebox_file::FileFunction* fusebox_file::Find(std::string_view key) const {
   const auto has = [&](const FileFunction& f) {
     return key.empty() ? f.function == main.function : f.signature->key == key;
   };
@@ -76,9 +76,9 @@ Status Opened(Result<std::unique_ptr<Module>> module, fusebox_file** out) {
   return {};
 }
 
-Result<const FileFunction*> FunctionOf(const fusebox_file& file, const char* key) {
+Result<const fusebox_file::FileFunction*> FunctionOf(const fusebox_file& file, const char* key) {
   FUSEBOX_C_REQUIRE(key);
-  const FileFunction* found = file.Find(key);
+  const fusebox_file::FileFunction* found = file.Find(key);
   if (found == nullptr) return NotFound(fmt::format("{}: no signature '{}'", file.module->source, key));
   return found;
 }
@@ -136,7 +136,7 @@ fusebox_status fusebox_file_function(const fusebox_file* file, const char* key, 
     FUSEBOX_C_REQUIRE(file);
     FUSEBOX_C_REQUIRE(out);
     FUSEBOX_TRY(c::CheckSize(*out, "FUSEBOX_FUNCTION"));
-    FUSEBOX_ASSIGN(const FileFunction* found, FunctionOf(*file, key));
+    FUSEBOX_ASSIGN(const fusebox_file::FileFunction* found, FunctionOf(*file, key));
     const Function& function = *found->function;
     const bool named = found->signature != nullptr;
     *out = {.struct_size = out->struct_size,
@@ -159,7 +159,7 @@ fusebox_status fusebox_file_tensor(const fusebox_file* file, const char* key, in
     FUSEBOX_C_REQUIRE(file);
     FUSEBOX_C_REQUIRE(out);
     FUSEBOX_TRY(c::CheckSize(*out, "FUSEBOX_TENSOR"));
-    FUSEBOX_ASSIGN(const FileFunction* found, FunctionOf(*file, key));
+    FUSEBOX_ASSIGN(const fusebox_file::FileFunction* found, FunctionOf(*file, key));
     const Function& function = *found->function;
     if (number < 0 || number >= function.value_count())
       return Invalid(fmt::format("{}: no tensor {}; there are {}", file->module->source, number,
