@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sweep OURS STOCK FILE...: runs .tflite files through two libraries with TensorFlow Lite's C API, twice each, in
-// processes of their own, and compares the outputs. One line per file, and counts at the end.
+// sweep OURS STOCK FILE...: runs .tflite files through two libraries with TensorFlow Lite's C API, twice
+// each, in processes of their own, and compares the outputs. One line per file, and counts at the end.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -179,8 +179,8 @@ int main(int argc, char** argv) {
     const int second = RunAlone(argv[2], argv[i], theirs);
     std::string word = first == kRan && second == kRan ? Compare(Read(ours), Read(theirs))
                        : first == kRan                 ? "only ours"
-                       : second == kRan                ? "only stock: ours ended with " + std::to_string(first)
-                                                       : "neither";
+                       : second == kRan ? "only stock: ours ended with " + std::to_string(first)
+                                        : "neither";
     if (first >= 100) word += ": ours crashed";
     std::printf("%s\t%s\n", argv[i], word.c_str());
     ++counts[word.substr(0, word.find(':'))];
