@@ -48,7 +48,8 @@ Result<Tensor> Session::value(std::string_view function, int index) const {
   return impl_->ValueOf(*found, index);
 }
 
-const Function& Session::function() const { return *impl_->code->function; }
+// As loaded, without partitions.
+const Function& Session::function() const { return *impl_->model->module().Find(impl_->code->name()); }
 
 std::vector<NodeTime> Session::times() const { return impl_->runner->times(); }
 

@@ -130,17 +130,26 @@ class TFLiteConverter:
         done = self._source(**options)
         custom = [] if self.allow_custom_ops else _custom_ops(done)
         if custom:
-            LOG.warning('allow_custom_ops is False: composites are inlined instead of fused to %s', ', '.join(custom))
-            done = self._source(**dict(options, composites='inline'))
-            custom = _custom_ops(done)
-        if custom:
-            raise Error(f'{done.report["source"]}: needs the custom ops {", ".join(custom)}; set allow_custom_ops = '
-                        'True, and run the file with a plugin that has their kernels', Status.UNSUPPORTED)
+            done = self._inlined(options, custom)
         if set(self.target_spec.supported_ops) == {OpsSet.TFLITE_BUILTINS_INT8}:
             _require_integers(done)
         self.__dict__['report'] = done.report
         assert done.content is not None
         return done.content
+
+    def _inlined(self, options: Dict[str, Any], custom: List[str]) -> Conversion:
+        """The model with the bodies of composites in place of custom ops."""
+        why = ''
+        try:
+            done = self._source(**dict(options, composites='inline'))
+            left = _custom_ops(done)
+        except Error as error:
+            why, left = f' ({error})', custom
+        if left:
+            raise Error(f'the model needs the custom op {", ".join(left)}{why}; set allow_custom_ops = True, and run the '
+                        'file with a plugin that has its kernel', Status.UNSUPPORTED)
+        LOG.warning('allow_custom_ops is False: composites are inlined instead of fused to %s', ', '.join(custom))
+        return done
 
     def _options(self) -> Dict[str, Any]:
         """Options of fusebox.convert."""

@@ -225,7 +225,8 @@ FUSEBOX_API fusebox_status fusebox_session_bind_input(fusebox_session* session, 
 FUSEBOX_API fusebox_status fusebox_session_bind_output(fusebox_session* session, int32_t index, void* memory,
                                                        size_t bytes, char** error) FBX_NOEXCEPT;
 /* An output. Before the first run: name, declared type and dims, data NULL; after prepare, with the dims that
- * follow from the dims of the inputs. After a run: the value, valid until the next run, select or free. */
+ * follow from the dims of the inputs. After a run: the value, valid until the next run, select or free, or
+ * until prepare finds other dims. */
 FUSEBOX_API fusebox_status fusebox_session_output(fusebox_session* session, int32_t index,
                                                   fusebox_tensor* out, char** error) FBX_NOEXCEPT;
 /* Element `index` of a string tensor, in row-major order. The text does not end in NUL. It lives as long as
