@@ -30,7 +30,7 @@ std::unique_ptr<Module> Chain(int64_t n = 2) {
   return module;
 }
 
-std::shared_ptr<Registry> Hosts() { return *Plugins({"fusebox.tflite_delegate"}); }
+std::shared_ptr<Registry> Hosts() { return *Plugins({FUSEBOX_TFLITE_DELEGATE}); }
 
 Config::Delegate Hosted(const std::string& library, const std::string& mode = {}) {
   Config::Delegate out{"tflite"};
