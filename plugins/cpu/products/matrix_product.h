@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "plugins/cpu/base/activation.h"
-#include "plugins/cpu/products/byte_parts.h"
+#include "plugins/cpu/products/byte_tiles.h"
 #include "plugins/cpu/products/quantized_bytes.h"
 #include "plugins/cpu/products/quantized_words.h"
 #include "plugins/cpu/windows/patches.h"

@@ -12,7 +12,7 @@
 
 #include "plugins/common/once.h"
 #include "plugins/cpu/base/activation.h"
-#include "plugins/cpu/products/byte_parts.h"
+#include "plugins/cpu/products/byte_tiles.h"
 #include "plugins/cpu/products/integer_gemm.h"
 #include "plugins/cpu/products/quantized_weights.h"
 
