@@ -132,7 +132,10 @@ int main(int argc, char** argv) {
   const char* paths[3] = {NULL, NULL, NULL};
   const char* drawn = NULL;
   const char* cache = NULL;
-  int given = 0, threads = 1, runs = 1, xnnpack = 0;
+  int given = 0;
+  int threads = 1;
+  int runs = 1;
+  int xnnpack = 0;
   for (int i = 1; i < argc; ++i) {
     if (strcmp(argv[i], "-x") == 0) xnnpack = 1;
     else if (strcmp(argv[i], "-t") == 0 && i + 1 < argc) threads = atoi(argv[++i]);
