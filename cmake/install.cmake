@@ -40,6 +40,28 @@ list(APPEND libraries fusebox_models_shared fusebox_models_shared_static)
 install(TARGETS fusebox_models_shared LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT models NAMELINK_COMPONENT dev)
 install(TARGETS fusebox_models_shared_static ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT dev)
 
+# TensorFlow Lite's C API, under a name of its own and, in a folder, under that of TensorFlow Lite's library.
+install(TARGETS fusebox_tflite_c LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT host NAMELINK_COMPONENT dev)
+install(TARGETS fusebox_tflite_drop_in LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/fusebox/tflite" COMPONENT host)
+install(DIRECTORY doors/include/ "${PROJECT_BINARY_DIR}/generated/doors/include/"
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT dev FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY "${PROJECT_BINARY_DIR}/generated/doors/compat/"
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/fusebox/tflite/compat" COMPONENT dev FILES_MATCHING PATTERN "*.h")
+list(APPEND libraries fusebox_tflite_c fusebox_tflite_drop_in)
+foreach(row IN ITEMS "fusebox-tflite_c;pkgconfig;-L\${libdir} -lfusebox-tflite_c"
+                     "tensorflowlite_c;fusebox/tflite/pkgconfig;-L\${libdir}/fusebox/tflite -ltensorflowlite_c")
+  list(GET row 0 name)
+  list(GET row 1 folder)
+  list(GET row 2 libs)
+  file(RELATIVE_PATH to_prefix "/${CMAKE_INSTALL_LIBDIR}/${folder}" "/")
+  string(REGEX REPLACE "/$" "" to_prefix "${to_prefix}")
+  set(description "The C API of TensorFlow Lite, run by Fusebox")
+  set(flags " -I\${includedir}/fusebox/tflite/compat")
+  configure_file(cmake/fusebox.pc.in "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)
+  file(APPEND "${PROJECT_BINARY_DIR}/${name}.pc" "Libs: ${libs}\n")
+  install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/${folder}" COMPONENT dev)
+endforeach()
+
 configure_package_config_file(cmake/fusebox-config.cmake.in "${PROJECT_BINARY_DIR}/fusebox-config.cmake"
                               INSTALL_DESTINATION "${package}" PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/fusebox-config-version.cmake" COMPATIBILITY SameMinorVersion)

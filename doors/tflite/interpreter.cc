@@ -142,10 +142,7 @@ fusebox_status TfLiteInterpreter::Run(char** error) {
     fusebox_text_free(*error);
     status = fusebox_session_run(session_.get(), error);
   }
-  locked([&] {
-    running_ = false;
-    if (status == FUSEBOX_CANCELLED) cancelled_ = false;
-  });
+  locked([&] { running_ = false; });
   return status;
 }
 

@@ -65,5 +65,5 @@ struct TfLiteInterpreter {
 
   std::mutex running_mutex_;
   bool running_ = false;
-  bool cancelled_ = false;  // the run in progress
+  bool cancelled_ = false;  // the run in progress, or one that has ended: the session may still hold a request
 };

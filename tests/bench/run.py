@@ -5,7 +5,7 @@
 Every benchmark runs N times, in turns with the others (default 3, with --quick 1 and less of each). Then the table of report.py is
 printed; --all adds the rows without a line in margins.tsv, --json writes everything to a file, --docs writes the pages and pictures of docs.
 FUSEBOX_PEER_DIR holds the peers, FUSEBOX_MODELS a folder of .tflite files. NAMEs: lstm threads open imports net files kernels cache
-convert cancel nn conv_lstm decoder tool python.
+convert cancel door nn conv_lstm decoder tool python.
 Exit status: that of report.py.
 """
 import argparse
@@ -100,6 +100,9 @@ class Benchmarks:
         size = ['--layers', '4', '--units', '1024'] if self.quick else []
         return [self.program('convert_bench'), *work, *size, '--rounds', '3' if self.quick else '2']
 
+    def door(self):
+        return [self.program('door_bench'), '--seconds', '1' if self.quick else '5']
+
     def cancel(self):
         return [self.program('cancel_bench'), '--rounds', '50' if self.quick else '300']
 
@@ -168,8 +171,8 @@ class Benchmarks:
         return str(output)
 
 
-NAMES = ('lstm', 'threads', 'open', 'imports', 'net', 'files', 'kernels', 'cache', 'convert', 'cancel', 'nn', 'conv_lstm', 'decoder', 'tool',
-         'python')
+NAMES = ('lstm', 'threads', 'open', 'imports', 'net', 'files', 'kernels', 'cache', 'convert', 'cancel', 'door', 'nn', 'conv_lstm', 'decoder',
+         'tool', 'python')
 
 
 def rows_in(text):

@@ -123,6 +123,29 @@ std::string DenseModel(int64_t size) {
   return BytesOf(module);
 }
 
+std::string FusedOpModel() {
+  Module module;
+  Function& f = module.Add("main");
+  const Type type = FloatType({2, 2});
+  const ValueId x = f.AddInput(type, "x");
+  Node& node = f.AddNode(Op::kCustom, {x, f.AddInput(type, "y")}, {type, type});
+  node.name = "my_custom_fused_op";
+  node.version = 1;
+  f.outputs = {node.results[0], node.results[1]};
+  f.value(f.outputs[0]).name = "sum";
+  f.value(f.outputs[1]).name = "larger";
+  return BytesOf(module);
+}
+
+std::string PictureModel() {
+  Module module;
+  Function& f = module.Add("main");
+  const ValueId x = f.AddInput(FloatType({1, 4, 4, 3}), "picture");
+  const ValueId axes = f.AddConst<int32_t>(DType::kI32, {2}, {1, 2}, "axes");
+  f.outputs = {Result(f, Op::kMean, {x, axes}, FloatType({1, 3}), "colors")};
+  return BytesOf(module);
+}
+
 std::string WriteModel(const std::string& bytes, const std::string& name) {
   const auto folder = std::filesystem::path(FUSEBOX_BUILD_DIR) / "tests" / "doors-models";
   std::filesystem::create_directories(folder);

@@ -25,6 +25,11 @@ std::string CustomModel(const char* op);
 // x f32[1,size] -> FULLY_CONNECTED with ones.
 std::string DenseModel(int64_t size);
 
+// x, y f32[2,2] -> my_custom_fused_op -> sum, larger.
+std::string FusedOpModel();
+// picture f32[1,4,4,3] -> f32[1,3]: the mean of each color.
+std::string PictureModel();
+
 // Writes a file into the build folder's temporary space and returns its path.
 std::string WriteModel(const std::string& bytes, const std::string& name);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* three_ops MODEL: a program of the C API with custom ops: my_scale (no state, options), my_positive (a
  * result whose size depends on data) and my_sum (a variable tensor). Prints all outputs of three runs, a
- * reset and two more. It names no library, so one binary runs with each (LD_PRELOAD). */
+ * reset and two more. One binary runs with TensorFlow Lite's library and with ours
+ * (LD_LIBRARY_PATH). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

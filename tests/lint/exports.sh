@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# exports.sh LIBRARY.so LIBRARY.a MAP HEADER: the version script lists what the header declares, both libraries define
+# exports.sh LIBRARY.so LIBRARY.a MAP HEADER...: the version script lists what the headers declare, both libraries define
 # these functions and nothing else, and the shared one loads no library that a host does not need.
 set -eu
-shared=$1 static=$2 map=$3 header=$4
+shared=$1 static=$2 map=$3
+shift 3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-tr '\n' ' ' <"$header" | grep -oE 'FUSEBOX_API[^;(]* \**fusebox_[a-z0-9_]+\(' | grep -oE 'fusebox_[a-z0-9_]+\($' | tr -d '(' | sort >"$work/header"
+cat "$@" | tr '\n' ' ' | grep -oE 'FUSEBOX_API[^;(]* \**fusebox_[a-z0-9_]+\(' | grep -oE 'fusebox_[a-z0-9_]+\($' | tr -d '(' | sort >"$work/header"
 grep -oE '^ +fusebox_[a-z0-9_]+;' "$map" | tr -d ' ;' | sort >"$work/map"
 nm -D --defined-only "$shared" | awk '$2 != "A" { print $NF }' >"$work/versioned"
 sed 's/@@FUSEBOX_1\.[0-9]*$//' "$work/versioned" | sort >"$work/shared"
@@ -14,7 +15,7 @@ nm -g --defined-only "$static" | awk 'NF == 3 { print $NF }' | sort >"$work/stat
 
 failed=0
 for one in map shared static; do
-  diff -u "$work/header" "$work/$one" || { echo "$one differs from $header"; failed=1; }
+  diff -u "$work/header" "$work/$one" || { echo "$one differs from $*"; failed=1; }
 done
 case $shared in
   *-convert*) other='' ;;

@@ -13,7 +13,7 @@ namespace {
 struct Result {
   std::vector<float> values;
   std::string warning, error;
-  bool int4() const { return warning.empty(); }
+  bool halves() const { return warning.empty(); }
 };
 
 std::unique_ptr<Session> Open(std::unique_ptr<Module> module, const char* precision, const std::string& cache,
