@@ -31,7 +31,7 @@ cmake -S my_op -B my_op/build
 cmake --build my_op/build
 ctest --test-dir my_op/build --output-on-failure
 fusebox run my_op/build/fused.tflite
-python3 -c 'import fusebox; fusebox.Session("my_op/build/fused.tflite", threads=0).invoke()'
+python3 -c 'import fusebox; print(fusebox.Model("my_op/build/fused.tflite"))'
 
 apt-get -y -q purge 'libfusebox*' fusebox python3-fusebox
 left=$(find / -xdev \( -path /src -o -path /debs -o -path /tmp -o -path /proc -o -path '/etc/apt/*' -o -path /var/lib/apt \) -prune -o \
