@@ -106,4 +106,8 @@ foreach(suite host convert models)
   set(CPACK_DEBIAN_${upper}_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/triggers")
 endforeach()
 file(WRITE "${PROJECT_BINARY_DIR}/triggers" "activate-noawait ldconfig\n")
+# As dh_python3 writes them: bytecode comes and goes with the package.
+file(WRITE "${PROJECT_BINARY_DIR}/postinst" "#!/bin/sh\nset -e\n[ \"$1\" != configure ] || py3compile -p python3-fusebox\n")
+file(WRITE "${PROJECT_BINARY_DIR}/prerm" "#!/bin/sh\nset -e\npy3clean -p python3-fusebox\n")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/postinst;${PROJECT_BINARY_DIR}/prerm")
 include(CPack)

@@ -89,6 +89,7 @@ class Session:
         """Frees the session, when no view of its memory is left either."""
         with self._lock:
             self._views = {}
+            self._results = {}
             self._handle = None
             self._bound = {}
 
@@ -103,6 +104,7 @@ class Session:
         self._reference = ctypes.byref(self._tensor)
         self._bound: Dict[Tuple[str, int], np.ndarray] = {}
         self._views: Dict[int, np.ndarray] = {}  # of inputs
+        self._results: Dict[int, Tuple[int, np.ndarray]] = {}  # views of outputs, with their addresses
         self._inputs = [self._info('input', i) for i in range(self._library.session_input_count(pointer))]
         self._outputs = [self._info('output', i) for i in range(self._library.session_output_count(pointer))]
         self._keys: List[Which] = []  # of the outputs in the result of run
@@ -226,7 +228,15 @@ class Session:
     def output(self, which: Which) -> np.ndarray:
         """A view of an output after a run, valid until the next run and until select. Strings are copied."""
         with self._lock:
-            return _tensors.array_of(self._read('output', self._index('output', which)), self._handle)
+            index = self._index('output', which)
+            tensor = self._read('output', index)
+            last = self._results.get(index)
+            if last is not None and last[0] == tensor.data and last[1].shape == _tensors.shape_of(tensor):
+                return last[1]
+            result = _tensors.array_of(tensor, self._handle)
+            if tensor.data and result.dtype != object:
+                self._results[index] = (tensor.data, result)
+            return result
 
     def bind_input(self, which: Which, array: Optional[np.ndarray]) -> None:
         """Runs read the input from `array`, without a copy if it is aligned to 64 bytes (fusebox.empty). The session

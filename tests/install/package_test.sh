@@ -26,7 +26,7 @@ must libfusebox0 Depends 'libc6.*libpthreadpool0.*libre2.*libutf8proc.*libxnnpac
 must libfusebox0 Maintainer '@'
 must libfusebox-dev Depends 'libfusebox0 \(= [0-9.]+-1~deb[0-9]*\)'
 must libfusebox0 Description 'For Debian [0-9]+'
-for package in libfusebox0 libfusebox-convert0 libfusebox-models0 libfusebox-dev fusebox; do
+for package in libfusebox0 libfusebox-convert0 libfusebox-models0 libfusebox-dev fusebox python3-fusebox; do
   dpkg-deb -c "$work"/packages/${package}_*.deb | grep "\./usr/share/doc/$package/copyright" >/dev/null ||
     { echo "$package has no copyright file"; exit 1; }
 done
@@ -34,10 +34,18 @@ dpkg-deb -c "$work"/packages/fusebox_*.deb | grep '\./usr/share/doc/fusebox/docs
 [ "$(stat -c %s "$work"/packages/libfusebox-dev_*.deb)" -lt 40000000 ] || { echo 'libfusebox-dev has debug information'; exit 1; }
 must fusebox Depends 'libfusebox0 \(= '
 ! field libfusebox0 Depends | grep -E 'hdf5|protobuf|leveldb|zip' || { echo 'libfusebox0 needs libraries of the converter'; exit 1; }
-for package in libfusebox0 fusebox; do dpkg-deb -x "$work"/packages/${package}_*.deb "$work/root"; done
+must python3-fusebox Depends 'python3-numpy.*libfusebox0 \(= .*libfusebox-convert0 \(= '
+for package in libfusebox0 fusebox python3-fusebox; do dpkg-deb -x "$work"/packages/${package}_*.deb "$work/root"; done
 dpkg-deb -c "$work"/packages/libfusebox0_*.deb | grep -E '\./usr/lib/libfusebox\.so\.0 -> ' >/dev/null
 ! dpkg-deb -c "$work"/packages/libfusebox0_*.deb | grep -E '\.h$|\.a$|cpu\.so'
 "$work/root/usr/bin/fusebox" convert "$work/models/dense" -o "$work/again.tflite" --batch 1
 cmp "$work/dense.tflite" "$work/again.tflite"
 "$work/root/usr/bin/fusebox" run "$work/again.tflite" | head -n 3
 "$work/root/usr/bin/fusebox" plugin list | grep "$work/root/usr/lib/fusebox/plugins" >/dev/null
+if /usr/bin/python3 -c 'import numpy' 2>/dev/null && [ -z "$flags" ]; then
+  env -u FUSEBOX_PREFIX PYTHONPATH="$work/root/usr/lib/python3/dist-packages" /usr/bin/python3 -c '
+import sys, fusebox
+session = fusebox.Session(sys.argv[1])
+session.invoke()
+assert fusebox.program().startswith(sys.argv[2]), fusebox.program()' "$work/dense.tflite" "$work/root/usr"
+fi

@@ -17,7 +17,7 @@ apt-get -q update
 # shellcheck disable=SC2086 # two words, or none
 apt-get -y -q --no-install-recommends install $suite /debs/*.deb
 apt-get -y -q --no-install-recommends install g++ cmake make lintian
-for package in libfusebox0 libfusebox-convert0 libfusebox-models0 libfusebox-dev fusebox; do
+for package in libfusebox0 libfusebox-convert0 libfusebox-models0 libfusebox-dev fusebox python3-fusebox; do
   [ -s /usr/share/doc/$package/copyright ] || die "$package has no copyright file"
 done
 [ -s /usr/share/doc/fusebox/docs/run.md ] || die "there are no guides"
@@ -31,8 +31,9 @@ cmake -S my_op -B my_op/build
 cmake --build my_op/build
 ctest --test-dir my_op/build --output-on-failure
 fusebox run my_op/build/fused.tflite
+python3 -c 'import fusebox; print(fusebox.Model("my_op/build/fused.tflite"))'
 
-apt-get -y -q purge 'libfusebox*' fusebox
+apt-get -y -q purge 'libfusebox*' fusebox python3-fusebox
 left=$(find / -xdev \( -path /src -o -path /debs -o -path /tmp -o -path /proc -o -path '/etc/apt/*' -o -path /var/lib/apt \) -prune -o \
   -name '*fusebox*' -print)
 [ -z "$left" ] || die "files are left after purge: $left"

@@ -39,8 +39,8 @@ class Sources(WithFolder):
         model = stand_in.Sequential()
         content = tflite.TFLiteConverter.from_keras_model(model).convert()
         self.assertEqual(model.saved, ['model.keras'])
-        model.save(self.path('lstm.keras'))
-        self.assertEqual(content, fusebox.convert(self.path('lstm.keras')).content)
+        model.save(self.path('model.keras'))
+        self.assertEqual(content, fusebox.convert(self.path('model.keras')).content)
         content = tflite.TFLiteConverter.from_keras_model(stand_in.CustomModel('keras_lstm')).convert()
         self.assertEqual(content, fusebox.convert(models.saved_model('keras_lstm')).content)
 

@@ -30,6 +30,19 @@ def kill_once(block, marker):
     os._exit(1)
 
 
+def mapped(folder):
+    """KB of this process's mappings of files in a folder: in memory, and its part of them."""
+    sizes, inside = {'Rss:': 0, 'Pss:': 0}, False
+    with open('/proc/self/smaps', encoding='ascii', errors='replace') as file:
+        for line in file:
+            word = line.split()[0]
+            if not word.endswith(':'):
+                inside = folder in line
+            elif inside and word in sizes:
+                sizes[word] += int(line.split()[1])
+    return sizes['Rss:'], sizes['Pss:']
+
+
 @unittest.skipUnless(HERE, 'python3-dask and python3-distributed are not installed')
 class Cluster(WithFolder):
     @classmethod
@@ -48,7 +61,7 @@ class Cluster(WithFolder):
         cls.cluster.close()
 
     def close_to(self, result, expected=None):
-        np.testing.assert_allclose(result, self.expected if expected is None else expected, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(result, self.expected if expected is None else expected, rtol=1e-4, atol=1e-4)
 
     def test_arrays_keep_their_order(self):
         array = dask.array.from_array(self.images, chunks=(20, 16, 16, 2))
@@ -84,6 +97,22 @@ class Cluster(WithFolder):
         result = fusebox.dask.predict(models.open_model(), frame).compute()
         np.testing.assert_allclose(result.to_numpy(), np.abs(values), rtol=1e-6)
         self.assertEqual(list(result.columns), ['y_0', 'y_1', 'y_2'])
+
+    def test_workers_of_a_machine_share_packed_weights(self):
+        cache = os.path.join(self.folder, 'cache')
+        options = {'delegate_options': {'xnnpack': {'weight_cache_path': cache}}}
+        rows = np.random.default_rng(2).uniform(-1, 1, (64, 1024)).astype(np.float32)
+        model = self.written(models.dense_model())
+        fusebox.Session(fusebox.Model(model, **options)).run(rows[:4])  # packs and writes
+        array = dask.array.from_array(rows, chunks=(8, 1024))
+        done = fusebox.dask.predict(model, array, **options)
+        self.close_to(done.compute(), rows @ np.random.default_rng(1).uniform(-1, 1, (1024, 1024)).astype('f4').T)
+        found = [sizes for sizes in self.client.run(mapped, cache).values() if sizes[0] > 1000]
+        print(f'KB of packed weights in memory, and their part (PSS), per worker: {found}')
+        if len(found) < 2:
+            self.skipTest('one worker did all the work')
+        for resident, part in found:
+            self.assertLess(part, 0.6 * resident)
 
     def test_a_worker_that_dies_loses_nothing(self):
         array = dask.array.from_array(self.images, chunks=(6, 16, 16, 3))

@@ -180,6 +180,15 @@ def saved_model(name):
 
 
 @written
+def dense_model(path):
+    """x f32[4,1024] times a constant f32[1024,1024] -> y."""
+    model = Builder()
+    weights = model.constant(np.random.default_rng(1).uniform(-1, 1, (1024, 1024)).astype(np.float32))
+    bias = model.constant(np.zeros(1024, np.float32))
+    model.finish(path, ['x'], y=model.op('FULLY_CONNECTED', model.input('x', 'f32[4,1024]'), weights, bias))
+
+
+@written
 def weights_model(path):
     """x f32[1,10000000] plus a constant of ones, 40 MB -> y."""
     model = Builder()

@@ -191,6 +191,12 @@ class Sessions(WithFolder):
             self.session.run(self.x)
         self.session.cancel()  # nothing to cancel
 
+    def test_threads_beyond_the_cores_are_noticed(self):
+        report = fusebox.Session(self.session.model, threads=1000).report()
+        self.assertLessEqual(report['threads'], len(os.sched_getaffinity(0)))
+        self.assertRegex(' '.join(report['notices']), r'runs use \d+ threads? instead of 1000: more than the process has')
+        self.assertEqual(fusebox.Session(self.session.model, threads=1).report()['notices'], [])
+
     def test_a_pool_is_shared(self):
         pool = fusebox.ThreadPool(2)
         sessions = [fusebox.Session(self.session.model, pool=pool) for _ in range(3)]

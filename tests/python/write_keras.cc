@@ -2,7 +2,7 @@
 // write_keras FILE.keras: a Keras 3 model of one LSTM, as stand_in.py describes it.
 #include <cstdio>
 
-#include "tests/testing/keras_cases.h"
+#include "tests/testing/keras_writer.h"
 
 namespace fusebox::testing {
 namespace {
@@ -17,22 +17,27 @@ Tensor Weight(int number, const std::vector<int64_t>& dims) {
   return {{DType::kF32, Shape(dims)}, Buffer::Of<float>(values)};
 }
 
-int Write(const char* path) {
-  constexpr int kInputs = 4;
-  constexpr int kUnits = 3;
-  const nlohmann::json layer = LayerEntry("LSTM", {{"units", kUnits}, {"return_sequences", true}}, "lstm");
-  WriteKeras(path, SequentialConfig({1, 5, kInputs}, nlohmann::json::array({layer})),
-             {{"layers/lstm/cell/vars/0", Weight(0, {kInputs, 4 * kUnits})},
-              {"layers/lstm/cell/vars/1", Weight(1, {kUnits, 4 * kUnits})},
-              {"layers/lstm/cell/vars/2", Weight(2, {4 * kUnits})}});
-  return 0;
+constexpr const char* kConfig = R"({
+  "class_name": "Sequential",
+  "config": {"name": "model", "layers": [
+    {"class_name": "InputLayer", "config": {"name": "x", "dtype": "float32", "batch_input_shape": [1, 5, 4]}},
+    {"class_name": "LSTM", "config": {"name": "lstm", "units": 3, "return_sequences": true}}]}})";
+
+void Write(const char* path) {
+  WriteKeras(path, nlohmann::json::parse(kConfig),
+             {{"layers/lstm/cell/vars/0", Weight(0, {4, 12})},
+              {"layers/lstm/cell/vars/1", Weight(1, {3, 12})},
+              {"layers/lstm/cell/vars/2", Weight(2, {12})}});
 }
 
 }  // namespace
 }  // namespace fusebox::testing
 
 int main(int argc, char** argv) {
-  if (argc == 2) return fusebox::testing::Write(argv[1]);
-  std::fprintf(stderr, "usage: write_keras FILE.keras\n");
-  return 2;
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: write_keras FILE.keras\n");
+    return 2;
+  }
+  fusebox::testing::Write(argv[1]);
+  return 0;
 }

@@ -111,7 +111,7 @@ void ExpectInChild(F&& work) {
 
 // Whether loops of kernels and of libraries run all their chunks.
 bool LoopsRun(ThreadPool& pool, bool library) {
-  for (int repeat = 0; repeat < 20; ++repeat) {
+  for (int repeat = 0; repeat < 5; ++repeat) {
     std::vector<int> runs(64);
     Loop(pool, 64, [&](uint32_t chunk, uint32_t) {
       const auto until = std::chrono::steady_clock::now() + 20us;
@@ -130,7 +130,7 @@ TEST(ThreadPool, ChildrenOfForksHaveTheirOwnThreads) {
     for (const bool ran : {false, true}) {
       const auto pool = *ThreadPool::Create(2);
       ASSERT_TRUE(!ran || LoopsRun(*pool, library));
-      for (int child = 0; child < 10; ++child) ExpectInChild([&] { return LoopsRun(*pool, library); });
+      for (int child = 0; child < 3; ++child) ExpectInChild([&] { return LoopsRun(*pool, library); });
       EXPECT_TRUE(LoopsRun(*pool, library));
       ExpectInChild([&] {
         if (!LoopsRun(*pool, library)) return false;
