@@ -88,7 +88,8 @@ Result<Imported> ImportFile(const Buffer& file, const std::string& name, const R
   Text error(*library);
   const fusebox_status status = library->convert_bytes(&source, OptionsOf(registry, options).c_str(), nullptr,
                                                        nullptr, &bytes, &size, report.out(), error.out());
-  if (status != FUSEBOX_OK) return Fail(CodeOf(status), std::string(error.view()));
+  if (status != FUSEBOX_OK)
+    return Fail(CodeOf(status), error.view().empty() ? name + ": out of memory" : std::string(error.view()));
   const std::shared_ptr<const void> owner(
       bytes, [library](const void* memory) { library->free(const_cast<void*>(memory)); });
   return Imported{Buffer(owner, {static_cast<const std::byte*>(bytes), size}), SitesOf(report.view())};

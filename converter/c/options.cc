@@ -23,7 +23,8 @@ Result<std::shared_ptr<Registry>> RegistryOf(const json& value, const OwnPlugins
   const auto plugins = value.value("plugin", Strings());
   config.plugins.insert(config.plugins.begin(), plugins.begin(), plugins.end());
   FUSEBOX_ASSIGN(auto registry, Registry::Create(config, own.linked));
-  FUSEBOX_TRY(registry->LoadNamed());
+  // A host that passes its configuration has decided on its plugins.
+  if (own.config == nullptr) FUSEBOX_TRY(registry->LoadNamed());
   return registry;
 }
 
