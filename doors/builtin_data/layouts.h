@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts of TfLiteNode::builtin_data: the C structs in which TensorFlow Lite holds the options of builtin ops.
+// Layouts of TfLiteNode::builtin_data: the C structs in which TensorFlow Lite holds the options of builtin
+// ops.
 //
 // A row of layouts.def lists the members of a struct in order, by the name of the option in the file format.
 // Offsets follow from the alignment rules of C. Members that releases after 2.9 appended are not listed.
@@ -31,8 +32,8 @@ struct Member {
 };
 
 struct Layout {
-  int32_t code = 0;         // of the op
-  int max_version = 0;      // of the op; later ones have options that the layout lacks. 0: any
+  int32_t code = 0;     // of the op
+  int max_version = 0;  // of the op; later ones have options that the layout lacks. 0: any
   std::vector<Member> members = {};
   size_t size = 0;
 };

@@ -13,8 +13,8 @@ namespace {
 struct Delegate {
   TfLiteDelegate base = {};
   Settings settings = {};
-  // Partitions between Prepare and the init of their kernels, by context and nodes. Interpreters that share the
-  // delegate may prepare at the same time.
+  // Partitions between Prepare and the init of their kernels, by context and nodes. Interpreters that share
+  // the delegate may prepare at the same time.
   std::mutex mutex = {};
   std::map<std::pair<TfLiteContext*, std::vector<int>>, std::unique_ptr<Partition>> opened = {};
 };
@@ -98,14 +98,16 @@ TfLiteStatus Prepare(TfLiteContext* context, TfLiteDelegate* base) {
 
 using fusebox::external_delegate::Delegate;
 
-extern "C" TFL_CAPI_EXPORT TfLiteDelegate* tflite_plugin_create_delegate(char** keys, char** values, size_t count,
+extern "C" TFL_CAPI_EXPORT TfLiteDelegate* tflite_plugin_create_delegate(char** keys, char** values,
+                                                                         size_t count,
                                                                          void (*report)(const char*)) {
   try {
     auto delegate = std::make_unique<Delegate>();
     delegate->settings = fusebox::external_delegate::ReadSettings(keys, values, count);
     delegate->base.data_ = delegate.get();
     delegate->base.Prepare = fusebox::external_delegate::Prepare;
-    // Without it, the runtime prepares all ops first, which fails if it lacks one or if sizes depend on values.
+    // Without it, the runtime prepares all ops first, which fails if it lacks one or if sizes depend on
+    // values.
     delegate->base.flags = kTfLiteDelegateFlagsAllowDynamicTensors;
     return &delegate.release()->base;
   } catch (const std::exception& e) {

@@ -20,6 +20,8 @@ TfLiteIntArray* NewIntArray(std::span<const T> values) {
   return out;
 }
 
-inline std::vector<int> ToVector(const TfLiteIntArray* array) { return {array->data, array->data + array->size}; }
+inline std::vector<int> ToVector(const TfLiteIntArray* array) {
+  return {array->data, array->data + array->size};
+}
 
 }  // namespace fusebox::external_delegate

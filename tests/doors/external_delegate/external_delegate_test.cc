@@ -133,9 +133,10 @@ TEST(ExternalDelegate, RunsAGru) {
 
 TEST(ExternalDelegate, RunsRecurrentOpsFromTheirInitialStates) {
   FUSEBOX_NEEDS_STOCK();
-  for (const auto& [sample, op] :
-       Pairs{{"keras_lstm", "UNIDIRECTIONAL_SEQUENCE_LSTM "}, {"lstm_computed_state", "UNIDIRECTIONAL_SEQUENCE_LSTM "},
-             {"bidirectional_lstm", "BIDIRECTIONAL_SEQUENCE_LSTM "}, {"simple_rnn", "UNIDIRECTIONAL_SEQUENCE_RNN "}}) {
+  for (const auto& [sample, op] : Pairs{{"keras_lstm", "UNIDIRECTIONAL_SEQUENCE_LSTM "},
+                                        {"lstm_computed_state", "UNIDIRECTIONAL_SEQUENCE_LSTM "},
+                                        {"bidirectional_lstm", "BIDIRECTIONAL_SEQUENCE_LSTM "},
+                                        {"simple_rnn", "UNIDIRECTIONAL_SEQUENCE_RNN "}}) {
     SCOPED_TRACE(sample);
     const auto file = Converted(*Sample(sample), sample);
     ASSERT_OK(file);
@@ -173,7 +174,8 @@ TEST(ExternalDelegate, RunsEverythingIfItMay) {
   const auto file = Converted(*Sample("dense"), "dense");
   ASSERT_OK(file);
   ExpectAsStock(file->path, "");
-  ExpectAsStock(file->path, "FULLY_CONNECTED FULLY_CONNECTED FULLY_CONNECTED SOFTMAX ", {{"engine", "all"}}, 2);
+  ExpectAsStock(file->path, "FULLY_CONNECTED FULLY_CONNECTED FULLY_CONNECTED SOFTMAX ", {{"engine", "all"}},
+                2);
   ExpectAsStock(file->path, "SOFTMAX ", {{"claim", "SOFTMAX"}});
 }
 
