@@ -14,12 +14,12 @@
 namespace fusebox::builtin_data {
 
 enum class Kind : char {
-  kInt = 'i',         // int, also an enumeration whose numbers are those of the format
+  kInt = 'i',         // int, also an enumeration with the format's numbers
   kLong = 'l',        // int64_t
   kFloat = 'f',       // float
   kBool = 'b',        // bool
   kType = 't',        // TfLiteType
-  kPadding = 'p',     // an enumeration whose numbers are those of the format plus one
+  kPadding = 'p',     // an enumeration whose numbers are the format's plus one
   kActivation = 'a',  // int
   kDims = 'd',        // int[8] and their number, an int
 };
@@ -28,7 +28,7 @@ struct Member {
   std::string_view option;
   Kind kind;
   size_t offset;
-  int64_t standard;  // the value of an option that the file omits
+  int64_t standard;  // the value in the struct if the file omits the option
 };
 
 struct Layout {
@@ -41,9 +41,8 @@ struct Layout {
 // Returns null for an op whose struct is not known.
 const Layout* Find(std::string_view op);
 
-// Conversions between TfLiteType and the numbers of the format, -1: none.
+// Returns the number of a TfLiteType in the format, -1: none.
 int ToFormatType(int tflite_type);
-int FromFormatType(int format_type);
 
 // Numbers of an enumeration in the struct and in the format, for kPadding.
 inline constexpr int64_t kPaddingShift = 1;

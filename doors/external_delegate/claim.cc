@@ -5,10 +5,13 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include "doors/builtin_data/int_arrays.h"
 #include "doors/builtin_data/layouts.h"
-#include "doors/external_delegate/int_arrays.h"
 
 namespace fusebox::external_delegate {
+
+using builtin_data::NewIntArray;
+using builtin_data::ToVector;
 namespace {
 
 constexpr int kCustomCode = 32;
@@ -107,7 +110,7 @@ class Chooser {
   }
 
   std::vector<Part> Preview() const {
-    TfLiteIntArray* nodes = NewIntArray(std::span<const int>(claim_.nodes));
+    TfLiteIntArray* nodes = NewIntArray(claim_.nodes);
     TfLiteDelegateParams* parts = nullptr;
     int count = 0;
     const TfLiteStatus status = context_->PreviewDelegatePartitioning(context_, nodes, &parts, &count);

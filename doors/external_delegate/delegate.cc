@@ -3,10 +3,13 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "doors/builtin_data/int_arrays.h"
 #include "doors/external_delegate/claim.h"
-#include "doors/external_delegate/int_arrays.h"
 
 namespace fusebox::external_delegate {
+
+using builtin_data::NewIntArray;
+using builtin_data::ToVector;
 namespace {
 
 // The runtime holds a pointer to `base`, which points back.
@@ -78,7 +81,7 @@ TfLiteStatus Prepare(TfLiteContext* context, TfLiteDelegate* base) {
   TfLiteIntArray* nodes = nullptr;
   const TfLiteStatus chosen = Guard(context, [&] {
     Claim claim = ChooseNodes(context, delegate.settings);
-    nodes = NewIntArray(std::span<const int>(claim.nodes));
+    nodes = NewIntArray(claim.nodes);
     const std::lock_guard lock(delegate.mutex);
     for (auto& [part, partition] : claim.partitions) {
       delegate.opened.insert_or_assign({context, part}, std::move(partition));

@@ -250,7 +250,8 @@ class Writer {
   std::vector<Offset<format::Tensor>> tensors_;
   std::vector<Offset<format::Buffer>> buffers_;
   std::map<const char*, Place> constants_;
-  size_t constants_at_ = 0, constants_bytes_ = 0;
+  size_t constants_at_ = 0;
+  size_t constants_bytes_ = 0;
 };
 
 }  // namespace

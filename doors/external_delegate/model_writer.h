@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes nodes of a TensorFlow Lite graph as a .tflite file of their own.
+// Writes nodes of a TensorFlow Lite graph as a separate .tflite file.
 #pragma once
 
 #include <cstddef>

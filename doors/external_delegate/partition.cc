@@ -5,9 +5,11 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "doors/external_delegate/int_arrays.h"
+#include "doors/builtin_data/int_arrays.h"
 
 namespace fusebox::external_delegate {
+
+using builtin_data::NewIntArray;
 namespace {
 
 void Require(const Status& status) {

@@ -22,26 +22,8 @@ int TypeOf(fbx_dtype dtype) {
   return dtype >= 0 && static_cast<size_t>(dtype) < std::size(kTypes) ? kTypes[dtype] : 0;
 }
 
-size_t ElementBytes(TfLiteType type) {
-  switch (type) {
-    case kTfLiteBool:
-    case kTfLiteInt8:
-    case kTfLiteUInt8: return 1;
-    case kTfLiteInt16:
-    case kTfLiteUInt16:
-    case kTfLiteBFloat16:
-    case kTfLiteFloat16: return 2;
-    case kTfLiteFloat32:
-    case kTfLiteInt32:
-    case kTfLiteUInt32: return 4;
-    case kTfLiteFloat64:
-    case kTfLiteInt64:
-    case kTfLiteUInt64:
-    case kTfLiteComplex64: return 8;
-    case kTfLiteComplex128: return 16;
-    default: return 0;
-  }
-}
+// By TfLiteType; 0: the type is not supported.
+constexpr size_t kElementBytes[] = {0, 4, 4, 1, 8, 0, 1, 2, 8, 1, 2, 8, 16, 8, 0, 0, 4, 2, 0, 2, 0, 0};
 
 template <class T>
 T* NewArray(uint32_t count) {
@@ -111,8 +93,7 @@ void PutMember(std::vector<std::byte>& out, const builtin_data::Member& member, 
     case Kind::kLong: return Put(out, at, attrs.i64(option, 0));
     case Kind::kType: {
       const auto dtype = attrs.find_dtype(option);
-      return Put(out, at,
-                 dtype ? TypeOf(*dtype) : builtin_data::FromFormatType(static_cast<int>(member.standard)));
+      return Put(out, at, dtype ? TypeOf(*dtype) : static_cast<int>(member.standard));
     }
     case Kind::kPadding:
       return Put(out, at, static_cast<int>(IntegerOf(attrs, member) + builtin_data::kPaddingShift));
@@ -128,18 +109,12 @@ void PutMember(std::vector<std::byte>& out, const builtin_data::Member& member, 
 
 }  // namespace
 
-TfLiteIntArray* NewIntArray(std::span<const int> values) {
-  auto* out = NewArray<TfLiteIntArray>(static_cast<uint32_t>(values.size()));
-  if (!values.empty()) std::memcpy(out->data, values.data(), values.size_bytes());
-  return out;
-}
-
 TfLiteTensor NewTensor(const Tensor& tensor) {
   TfLiteTensor out = {};
   out.type = static_cast<TfLiteType>(TypeOf(tensor.dtype()));
   out.buffer_handle = kTfLiteNullBufferHandle;
   out.allocation_type = tensor.is_const() ? kTfLiteMmapRo : kTfLiteArenaRw;
-  if (ElementBytes(out.type) == 0)
+  if (kElementBytes[out.type] == 0)
     throw Reject{"DTYPE", std::string(tensor.name()) + ": its type is not supported"};
   std::vector<int> dims;
   for (const int64_t dim : tensor.dims()) {
@@ -161,7 +136,7 @@ TfLiteTensor NewTensor(const Tensor& tensor) {
 void SetDims(TfLiteTensor& tensor, TfLiteIntArray* dims) {
   std::free(tensor.dims);
   tensor.dims = dims;
-  tensor.bytes = ElementBytes(tensor.type);
+  tensor.bytes = kElementBytes[tensor.type];
   for (int i = 0; i < dims->size; ++i) tensor.bytes *= static_cast<size_t>(dims->data[i]);
 }
 
