@@ -63,9 +63,9 @@ class Chooser {
     if (at.node->delegate != nullptr) return "another delegate runs it";
     const std::string op = OpName(*at.registration);
     const bool custom = at.registration->builtin_code == kCustomCode;
-    const bool stateful = !custom && !StatesOf(*at.node, *at.registration).empty();
+    const bool recurrent = IsRecurrent(*at.registration);
     const bool selected =
-        settings_.claim.empty() ? settings_.all || custom || stateful : settings_.claim.contains(op);
+        settings_.claim.empty() ? settings_.all || custom || recurrent : settings_.claim.contains(op);
     if (op.empty() || !selected) return "the options do not select it";
     if (!custom && builtin_data::Find(op) == nullptr) return "its options cannot be read";
     const std::string state = StateRefusal(at);

@@ -269,6 +269,11 @@ std::string OpName(const TfLiteRegistration& registration) {
   return op ? std::string(Name(*op)) : std::string();
 }
 
+bool IsRecurrent(const TfLiteRegistration& registration) {
+  const std::optional<Op> op = FindOp(registration.builtin_code);
+  return op && !StateOperands(*op).empty();
+}
+
 std::vector<int> StatesOf(const TfLiteNode& node, const TfLiteRegistration& registration) {
   std::vector<int> out;
   const std::optional<Op> op = FindOp(registration.builtin_code);

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <iostream>
+#include <sstream>
 
 #include "fusebox/tflite/c/common.h"
 #include "host/tflite/tflite.h"
@@ -58,7 +60,9 @@ std::string Claimed(F&& f) {
   ::testing::internal::CaptureStderr();
   f();
   std::string out;
-  std::istringstream lines(::testing::internal::GetCapturedStderr());
+  const std::string explained = ::testing::internal::GetCapturedStderr();
+  std::cerr << explained;
+  std::istringstream lines(explained);
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("fusebox: node") && line.ends_with(": claimed"))
       out += line.substr(line.find(' ', 14) + 1, line.rfind(':') - line.find(' ', 14) - 1) + " ";
@@ -184,7 +188,8 @@ TEST(ExternalDelegate, RunsEverythingIfItMay) {
   const auto file = Converted(*Sample("dense"), "dense");
   ASSERT_OK(file);
   ExpectAsStock(file->path, "");
-  const std::string logits = "FULLY_CONNECTED FULLY_CONNECTED FULLY_CONNECTED ";  // the other signature's subgraph
+  const std::string logits =
+      "FULLY_CONNECTED FULLY_CONNECTED FULLY_CONNECTED ";  // the other signature's subgraph
   ExpectAsStock(file->path, logits + "SOFTMAX " + logits, {{"engine", "all"}}, 2);
   ExpectAsStock(file->path, "SOFTMAX ", {{"claim", "SOFTMAX"}});
 }

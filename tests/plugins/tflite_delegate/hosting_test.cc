@@ -131,21 +131,40 @@ INSTANTIATE_TEST_SUITE_P(
                       Failure{"scratch", "called RequestScratchBufferInArena, which Fusebox does not offer"}),
     [](const auto& info) { return std::string(info.param.mode); });
 
-TEST(HostedDelegate, IsConstructedAgainForOtherDims) {
+// Chain with rows of a batch.
+std::unique_ptr<Module> Rows(int64_t batch) {
   auto module = Chain();
   Function& f = *module->functions[0];
-  const ValueId x = f.inputs[0];
-  const Type open{DType::kF32, Shape({-1, 2})};
-  f.value(x).type = open;
-  for (const auto& node : f.nodes) f.value(node->results[0]).type = open;
-  const auto model = OpenWith(std::move(module), Hosted(FUSEBOX_VENDOR));
+  const Type type{DType::kF32, Shape({batch, 2})};
+  f.value(f.inputs[0]).type = type;
+  for (const auto& node : f.nodes) f.value(node->results[0]).type = type;
+  return module;
+}
+
+void ExpectTwoRows(Session& session) {
+  const Tensor input{{DType::kF32, Shape({2, 2})}, Buffer::Of<float>(std::vector<float>{3, 4, 1, 2})};
+  ASSERT_TRUE(session.SetInput(0, input));
+  const Status status = session.Run();
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_THAT(session.output(0)->data.As<float>(), ElementsAre(9, 40, 1, 12));
+}
+
+TEST(HostedDelegate, IsConstructedAgainForOtherDims) {
+  const auto model = OpenWith(Rows(1), Hosted(FUSEBOX_VENDOR));
   ASSERT_TRUE(model) << model.error().message;
   const auto session = *Session::Create(*model);
-  const Tensor input{{DType::kF32, Shape({2, 2})}, Buffer::Of<float>(std::vector<float>{3, 4, 1, 2})};
-  ASSERT_TRUE(session->SetInput(0, input));
-  const Status status = session->Run();
-  ASSERT_TRUE(status) << status.error().message;
-  EXPECT_THAT(session->output(0)->data.As<float>(), ElementsAre(9, 40, 1, 12));
+  ASSERT_TRUE(session->Resize(0, Shape({2, 2})));
+  ExpectTwoRows(*session);
+  EXPECT_EQ(Said(session->notices(), {}), "");
+  EXPECT_THAT(Runners(session->placements()), Each("tflite (partition 0)"));
+}
+
+TEST(HostedDelegate, LeavesUnknownDimsToKernels) {
+  const auto model = OpenWith(Rows(-1), Hosted(FUSEBOX_VENDOR));
+  ASSERT_TRUE(model) << model.error().message;
+  const auto session = *Session::Create(*model);
+  ExpectTwoRows(*session);
+  EXPECT_THAT(Said(session->notices(), {}), HasSubstr("external delegates require known dims"));
 }
 
 std::string NoticesOf(const Config::Delegate& delegate) {
