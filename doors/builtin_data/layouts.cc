@@ -42,8 +42,10 @@ Layout Parse(int32_t code, int max_version, std::string_view text) {
 const std::map<std::string_view, Layout>& All() {
   static const auto& all = *new std::map<std::string_view, Layout>{
 #define LAYOUT(op, code, max_version, members) {op, Parse(code, max_version, members)},
+#define EMPTY(op, code) {op, Parse(code, 0, "")},
 #include "doors/builtin_data/layouts.def"
 #undef LAYOUT
+#undef EMPTY
   };
   return all;
 }
@@ -61,13 +63,6 @@ const Layout* Find(std::string_view op) {
 int ToFormatType(int tflite_type) {
   const bool known = tflite_type >= 0 && tflite_type < static_cast<int>(std::size(kFormatTypes));
   return known ? kFormatTypes[tflite_type] : -1;
-}
-
-int FromFormatType(int format_type) {
-  for (int i = 1; i < static_cast<int>(std::size(kFormatTypes)); ++i) {
-    if (kFormatTypes[i] == format_type) return i;
-  }
-  return -1;
 }
 
 }  // namespace fusebox::builtin_data

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts of TfLiteNode::builtin_data: the C structs in which TensorFlow Lite holds the options of builtin ops.
+// Layouts of TfLiteNode::builtin_data: the C structs in which TensorFlow Lite holds the options of builtin
+// ops.
 //
 // A row of layouts.def lists the members of a struct in order, by the name of the option in the file format.
 // Offsets follow from the alignment rules of C. Members that releases after 2.9 appended are not listed.
@@ -13,12 +14,12 @@
 namespace fusebox::builtin_data {
 
 enum class Kind : char {
-  kInt = 'i',         // int, also an enumeration whose numbers are those of the format
+  kInt = 'i',         // int, also an enumeration with the format's numbers
   kLong = 'l',        // int64_t
   kFloat = 'f',       // float
   kBool = 'b',        // bool
   kType = 't',        // TfLiteType
-  kPadding = 'p',     // an enumeration whose numbers are those of the format plus one
+  kPadding = 'p',     // an enumeration whose numbers are the format's plus one
   kActivation = 'a',  // int
   kDims = 'd',        // int[8] and their number, an int
 };
@@ -27,12 +28,12 @@ struct Member {
   std::string_view option;
   Kind kind;
   size_t offset;
-  int64_t standard;  // the value of an option that the file omits
+  int64_t standard;  // the value in the struct if the file omits the option
 };
 
 struct Layout {
-  int32_t code = 0;         // of the op
-  int max_version = 0;      // of the op; later ones have options that the layout lacks. 0: any
+  int32_t code = 0;     // of the op
+  int max_version = 0;  // of the op; later ones have options that the layout lacks. 0: any
   std::vector<Member> members = {};
   size_t size = 0;
 };
@@ -40,9 +41,8 @@ struct Layout {
 // Returns null for an op whose struct is not known.
 const Layout* Find(std::string_view op);
 
-// Conversions between TfLiteType and the numbers of the format, -1: none.
+// Returns the number of a TfLiteType in the format, -1: none.
 int ToFormatType(int tflite_type);
-int FromFormatType(int format_type);
 
 // Numbers of an enumeration in the struct and in the format, for kPadding.
 inline constexpr int64_t kPaddingShift = 1;

@@ -5,10 +5,13 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include "doors/builtin_data/int_arrays.h"
 #include "doors/builtin_data/layouts.h"
-#include "doors/external_delegate/int_arrays.h"
 
 namespace fusebox::external_delegate {
+
+using builtin_data::NewIntArray;
+using builtin_data::ToVector;
 namespace {
 
 constexpr int kCustomCode = 32;
@@ -33,7 +36,8 @@ std::vector<GraphNode> NodesOf(TfLiteContext* context) {
 }
 
 bool Holds(const TfLiteIntArray* array, int value) {
-  return array != nullptr && std::find(array->data, array->data + array->size, value) != array->data + array->size;
+  return array != nullptr &&
+         std::find(array->data, array->data + array->size, value) != array->data + array->size;
 }
 
 class Chooser {
@@ -59,8 +63,9 @@ class Chooser {
     if (at.node->delegate != nullptr) return "another delegate runs it";
     const std::string op = OpName(*at.registration);
     const bool custom = at.registration->builtin_code == kCustomCode;
-    const bool stateful = !custom && !StatesOf(*at.node, *at.registration).empty();
-    const bool selected = settings_.claim.empty() ? settings_.all || custom || stateful : settings_.claim.contains(op);
+    const bool recurrent = IsRecurrent(*at.registration);
+    const bool selected =
+        settings_.claim.empty() ? settings_.all || custom || recurrent : settings_.claim.contains(op);
     if (op.empty() || !selected) return "the options do not select it";
     if (!custom && builtin_data::Find(op) == nullptr) return "its options cannot be read";
     const std::string state = StateRefusal(at);
@@ -73,7 +78,8 @@ class Chooser {
   std::string StateRefusal(const GraphNode& at) const {
     for (const int state : StatesOf(*at.node, *at.registration)) {
       for (const GraphNode& other : graph_) {
-        if (other.index != at.index && Holds(other.node->inputs, state)) return "another node reads its state";
+        if (other.index != at.index && Holds(other.node->inputs, state))
+          return "another node reads its state";
       }
     }
     return "";
@@ -92,7 +98,8 @@ class Chooser {
     context_->GetNodeAndRegistration(context_, index, &node, &registration);
     Part part{{index}, {}, ToVector(node->outputs)};
     for (const int input : ToVector(node->inputs)) {
-      if (input >= 0 && std::ranges::find(part.inputs, input) == part.inputs.end()) part.inputs.push_back(input);
+      if (input >= 0 && std::ranges::find(part.inputs, input) == part.inputs.end())
+        part.inputs.push_back(input);
     }
     try {
       Open(part);
@@ -103,7 +110,7 @@ class Chooser {
   }
 
   std::vector<Part> Preview() const {
-    TfLiteIntArray* nodes = NewIntArray(std::span<const int>(claim_.nodes));
+    TfLiteIntArray* nodes = NewIntArray(claim_.nodes);
     TfLiteDelegateParams* parts = nullptr;
     int count = 0;
     const TfLiteStatus status = context_->PreviewDelegatePartitioning(context_, nodes, &parts, &count);
@@ -111,7 +118,8 @@ class Chooser {
     if (status != kTfLiteOk) throw std::runtime_error("the runtime cannot partition the graph");
     std::vector<Part> out;
     for (int i = 0; i < count; ++i) {
-      out.push_back({ToVector(parts[i].nodes_to_replace), ToVector(parts[i].input_tensors), ToVector(parts[i].output_tensors)});
+      out.push_back({ToVector(parts[i].nodes_to_replace), ToVector(parts[i].input_tensors),
+                     ToVector(parts[i].output_tensors)});
     }
     return out;
   }
@@ -171,6 +179,8 @@ class Chooser {
 
 }  // namespace
 
-Claim ChooseNodes(TfLiteContext* context, const Settings& settings) { return Chooser(context, settings).Run(); }
+Claim ChooseNodes(TfLiteContext* context, const Settings& settings) {
+  return Chooser(context, settings).Run();
+}
 
 }  // namespace fusebox::external_delegate

@@ -3,18 +3,21 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "doors/builtin_data/int_arrays.h"
 #include "doors/external_delegate/claim.h"
-#include "doors/external_delegate/int_arrays.h"
 
 namespace fusebox::external_delegate {
+
+using builtin_data::NewIntArray;
+using builtin_data::ToVector;
 namespace {
 
 // The runtime holds a pointer to `base`, which points back.
 struct Delegate {
   TfLiteDelegate base = {};
   Settings settings = {};
-  // Partitions between Prepare and the init of their kernels, by context and nodes. Interpreters that share the
-  // delegate may prepare at the same time.
+  // Partitions between Prepare and the init of their kernels, by context and nodes. Interpreters that share
+  // the delegate may prepare at the same time.
   std::mutex mutex = {};
   std::map<std::pair<TfLiteContext*, std::vector<int>>, std::unique_ptr<Partition>> opened = {};
 };
@@ -78,7 +81,7 @@ TfLiteStatus Prepare(TfLiteContext* context, TfLiteDelegate* base) {
   TfLiteIntArray* nodes = nullptr;
   const TfLiteStatus chosen = Guard(context, [&] {
     Claim claim = ChooseNodes(context, delegate.settings);
-    nodes = NewIntArray(std::span<const int>(claim.nodes));
+    nodes = NewIntArray(claim.nodes);
     const std::lock_guard lock(delegate.mutex);
     for (auto& [part, partition] : claim.partitions) {
       delegate.opened.insert_or_assign({context, part}, std::move(partition));
@@ -98,14 +101,16 @@ TfLiteStatus Prepare(TfLiteContext* context, TfLiteDelegate* base) {
 
 using fusebox::external_delegate::Delegate;
 
-extern "C" TFL_CAPI_EXPORT TfLiteDelegate* tflite_plugin_create_delegate(char** keys, char** values, size_t count,
+extern "C" TFL_CAPI_EXPORT TfLiteDelegate* tflite_plugin_create_delegate(char** keys, char** values,
+                                                                         size_t count,
                                                                          void (*report)(const char*)) {
   try {
     auto delegate = std::make_unique<Delegate>();
     delegate->settings = fusebox::external_delegate::ReadSettings(keys, values, count);
     delegate->base.data_ = delegate.get();
     delegate->base.Prepare = fusebox::external_delegate::Prepare;
-    // Without it, the runtime prepares all ops first, which fails if it lacks one or if sizes depend on values.
+    // Without it, the runtime prepares all ops first, which fails if it lacks one or if sizes depend on
+    // values.
     delegate->base.flags = kTfLiteDelegateFlagsAllowDynamicTensors;
     return &delegate.release()->base;
   } catch (const std::exception& e) {

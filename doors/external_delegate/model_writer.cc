@@ -49,7 +49,8 @@ AttrValue ReadMember(const builtin_data::Member& member, const void* data) {
     case Kind::kPadding: return ReadAt<int>(data, member.offset) - builtin_data::kPaddingShift;
     case Kind::kDims: {
       const auto* values = reinterpret_cast<const int*>(static_cast<const std::byte*>(data) + member.offset);
-      const int count = std::clamp(values[builtin_data::kMaxDims], 0, static_cast<int>(builtin_data::kMaxDims));
+      const int count =
+          std::clamp(values[builtin_data::kMaxDims], 0, static_cast<int>(builtin_data::kMaxDims));
       return std::vector<int64_t>(values, values + count);
     }
     default: return int64_t{ReadAt<int>(data, member.offset)};
@@ -129,9 +130,9 @@ class Writer {
                                               out.CreateVector(operators), out.CreateString("main"));
     const auto graphs = out.CreateVector(&graph, 1);
     const auto description = out.CreateString("part of a graph");
-    out.Finish(format::CreateModel(out, 3, out.CreateVector(codes), graphs, description,
-                                   out.CreateVector(buffers_)),
-               format::ModelIdentifier());
+    out.Finish(
+        format::CreateModel(out, 3, out.CreateVector(codes), graphs, description, out.CreateVector(buffers_)),
+        format::ModelIdentifier());
     return out;
   }
 
@@ -139,8 +140,8 @@ class Writer {
     const auto code = registration.builtin_code;
     const bool custom = code == format::BuiltinOperator_CUSTOM;
     const auto name = custom ? out.CreateString(registration.custom_name) : Offset<flatbuffers::String>();
-    return format::CreateOperatorCode(out, static_cast<int8_t>(std::min(code, 127)), name, registration.version,
-                                      static_cast<format::BuiltinOperator>(code));
+    return format::CreateOperatorCode(out, static_cast<int8_t>(std::min(code, 127)), name,
+                                      registration.version, static_cast<format::BuiltinOperator>(code));
   }
 
   Offset<format::Operator> Operator(FlatBufferBuilder& out, uint32_t code, const TfLiteNode& node,
@@ -180,10 +181,13 @@ class Writer {
       AttrValue value = ReadMember(member, node.builtin_data);
       // A list without elements means that an operand has them.
       const auto* list = std::get_if<std::vector<int64_t>>(&value);
-      if (list != nullptr && list->empty() && node.inputs->size > 1) return {{tflite::OptionUnion::kFirst, 0}, 0};
-      if (!std::holds_alternative<std::monostate>(value)) attrs.Set(std::string(member.option), std::move(value));
+      if (list != nullptr && list->empty() && node.inputs->size > 1)
+        return {{tflite::OptionUnion::kFirst, 0}, 0};
+      if (!std::holds_alternative<std::monostate>(value))
+        attrs.Set(std::string(member.option), std::move(value));
     }
-    const auto written = tflite::WriteOptionTable(out, *table, attrs, [](std::string_view) { return std::nullopt; });
+    const auto written =
+        tflite::WriteOptionTable(out, *table, attrs, [](std::string_view) { return std::nullopt; });
     if (!written) throw std::runtime_error(op + ": " + written.error().message);
     return {table->tag, *written};
   }
@@ -222,17 +226,20 @@ class Writer {
     return at->second.buffer;
   }
 
-  static Offset<format::QuantizationParameters> Quantization(FlatBufferBuilder& out, const TfLiteTensor& tensor) {
+  static Offset<format::QuantizationParameters> Quantization(FlatBufferBuilder& out,
+                                                             const TfLiteTensor& tensor) {
     if (tensor.quantization.type != kTfLiteAffineQuantization) return {};
     const auto& affine = *static_cast<const TfLiteAffineQuantization*>(tensor.quantization.params);
     if (affine.scale == nullptr || affine.scale->size == 0) return {};
     const auto scales = out.CreateVector(affine.scale->data, static_cast<size_t>(affine.scale->size));
     std::vector<int64_t> zero_points(static_cast<size_t>(affine.scale->size));
-    for (size_t i = 0; affine.zero_point != nullptr && affine.zero_point->size > 0 && i < zero_points.size(); ++i) {
+    for (size_t i = 0; affine.zero_point != nullptr && affine.zero_point->size > 0 && i < zero_points.size();
+         ++i) {
       zero_points[i] = affine.zero_point->data[std::min(static_cast<int>(i), affine.zero_point->size - 1)];
     }
     return format::CreateQuantizationParameters(out, 0, 0, scales, out.CreateVector(zero_points),
-                                                format::QuantizationDetails_NONE, 0, affine.quantized_dimension);
+                                                format::QuantizationDetails_NONE, 0,
+                                                affine.quantized_dimension);
   }
 
   TfLiteContext* context_;
@@ -243,7 +250,8 @@ class Writer {
   std::vector<Offset<format::Tensor>> tensors_;
   std::vector<Offset<format::Buffer>> buffers_;
   std::map<const char*, Place> constants_;
-  size_t constants_at_ = 0, constants_bytes_ = 0;
+  size_t constants_at_ = 0;
+  size_t constants_bytes_ = 0;
 };
 
 }  // namespace
@@ -259,6 +267,11 @@ std::string OpName(const TfLiteRegistration& registration) {
     return registration.custom_name != nullptr ? registration.custom_name : "";
   const std::optional<Op> op = FindOp(registration.builtin_code);
   return op ? std::string(Name(*op)) : std::string();
+}
+
+bool IsRecurrent(const TfLiteRegistration& registration) {
+  const std::optional<Op> op = FindOp(registration.builtin_code);
+  return op && !StateOperands(*op).empty();
 }
 
 std::vector<int> StatesOf(const TfLiteNode& node, const TfLiteRegistration& registration) {
@@ -281,7 +294,8 @@ void CheckTensor(const TfLiteTensor& tensor) {
     refuse("holds strings, a resource or elements of an unknown type");
   if (tensor.sparsity != nullptr) refuse("is sparse");
   if (tensor.dims == nullptr) refuse("has no dims");
-  if (tensor.quantization.type != kTfLiteNoQuantization && tensor.quantization.type != kTfLiteAffineQuantization)
+  if (tensor.quantization.type != kTfLiteNoQuantization &&
+      tensor.quantization.type != kTfLiteAffineQuantization)
     refuse("has a kind of quantization that is not known");
 }
 

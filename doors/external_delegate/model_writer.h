@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes nodes of a TensorFlow Lite graph as a .tflite file of their own.
+// Writes nodes of a TensorFlow Lite graph as a separate .tflite file.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +32,8 @@ WrittenModel WriteModel(TfLiteContext* context, const Part& part);
 bool IsConstant(const TfLiteTensor& tensor);
 // The name of the op in the file format, of a custom op its own; empty: an unknown op.
 std::string OpName(const TfLiteRegistration& registration);
+// True for a builtin op that has operands for its state, which a node may omit.
+bool IsRecurrent(const TfLiteRegistration& registration);
 // Operands that the op updates in place, as tensors of the context.
 std::vector<int> StatesOf(const TfLiteNode& node, const TfLiteRegistration& registration);
 // Throws std::runtime_error with the reason if the type, quantization or form of the tensor is not supported.

@@ -5,9 +5,11 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "doors/external_delegate/int_arrays.h"
+#include "doors/builtin_data/int_arrays.h"
 
 namespace fusebox::external_delegate {
+
+using builtin_data::NewIntArray;
 namespace {
 
 void Require(const Status& status) {
@@ -52,7 +54,8 @@ void Partition::Open(TfLiteContext* context) {
   const std::span bytes(model_.file.get(), model_.size);
   const Model model = Require(Model::FromMemory(bytes, model_.file, settings_.model_options()));
   model_.file.reset();  // the model has it
-  const int threads = settings_.threads > 0 ? settings_.threads : std::max(context->recommended_num_threads, 1);
+  const int threads =
+      settings_.threads > 0 ? settings_.threads : std::max(context->recommended_num_threads, 1);
   session_ = Require(Session::Create(model, {.threads = threads}));
   dynamic_.assign(model_.outputs.size(), 0);
   bound_inputs_.assign(model_.inputs.size(), nullptr);
@@ -61,7 +64,8 @@ void Partition::Open(TfLiteContext* context) {
 
 void Partition::Plan(TfLiteContext* context) {
   const auto differs = [&](size_t i) {
-    return Require(session_->Input(static_cast<int>(i))).rank() != context->tensors[model_.inputs[i]].dims->size;
+    return Require(session_->Input(static_cast<int>(i))).rank() !=
+           context->tensors[model_.inputs[i]].dims->size;
   };
   for (size_t i = 0; i < model_.inputs.size(); ++i) {
     if (!differs(i)) continue;
@@ -111,8 +115,8 @@ void Partition::CopyOut(TfLiteContext* context, size_t output) {
   const TfLiteTensor* tensor = &context->tensors[model_.outputs[output]];
   if (dynamic_[output]) Resize(context, model_.outputs[output], value.dims());
   if (tensor->bytes != value.bytes().size())
-    throw std::runtime_error("an output has " + std::to_string(value.bytes().size()) + " bytes, and its tensor " +
-                             std::to_string(tensor->bytes));
+    throw std::runtime_error("an output has " + std::to_string(value.bytes().size()) +
+                             " bytes, and its tensor " + std::to_string(tensor->bytes));
   if (tensor->bytes > 0) std::memcpy(tensor->data.raw, value.bytes().data(), tensor->bytes);
 }
 

@@ -9,7 +9,8 @@
 
 namespace fusebox::external_delegate {
 
-// Used by the thread of its interpreter only. Functions throw std::runtime_error with the reason of a failure.
+// Used by the thread of its interpreter only. Functions throw std::runtime_error with the reason of a
+// failure.
 class Partition {
  public:
   // Opens the nodes for the dims that their tensors have now.
@@ -25,13 +26,15 @@ class Partition {
   void Open(TfLiteContext* context);
   void Bind(TfLiteContext* context);
   void CopyOut(TfLiteContext* context, size_t output);
-  bool IsBindable(size_t output) const { return !dynamic_[output] && output + model_.states < dynamic_.size(); }
+  bool IsBindable(size_t output) const {
+    return !dynamic_[output] && output + model_.states < dynamic_.size();
+  }
 
   const Part part_;
   const Settings& settings_;
   WrittenModel model_;
   std::optional<Session> session_;
-  std::vector<char> dynamic_;                  // by output
+  std::vector<char> dynamic_;                        // by output
   std::vector<void*> bound_inputs_, bound_outputs_;  // null: not bound
 };
 

@@ -12,10 +12,11 @@ namespace {
 
 Network& Of(const TfLiteContext* context) { return *static_cast<Network*>(context->impl_); }
 
-constexpr const char* kNotOffered[] = {
-    "SetExternalContext",          "AllocatePersistentBuffer", "AllocateBufferForEval",
-    "RequestScratchBufferInArena", "GetScratchBuffer",         "GetEvalTensor",
-    "GetModelMetadata",            "AcquireSubgraphContext",   "ReleaseSubgraphContext"};
+constexpr const char* kNotOffered[] = {"SetExternalContext",    "AllocatePersistentBuffer",
+                                       "AllocateBufferForEval", "RequestScratchBufferInArena",
+                                       "GetScratchBuffer",      "GetEvalTensor",
+                                       "GetModelMetadata",      "AcquireSubgraphContext",
+                                       "ReleaseSubgraphContext"};
 
 template <int kName, class R, class C, class... A>
 R NotOffered(C* context, A...) {
@@ -89,7 +90,9 @@ struct Callbacks {
   }
 
   static TfLiteTensor* GetTensor(const TfLiteContext* context, int index) { return &context->tensors[index]; }
-  static TfLiteExternalContext* GetExternalContext(TfLiteContext*, TfLiteExternalContextType) { return nullptr; }
+  static TfLiteExternalContext* GetExternalContext(TfLiteContext*, TfLiteExternalContextType) {
+    return nullptr;
+  }
 };
 
 void Network::FillContext() {

@@ -23,21 +23,21 @@ std::vector<int> IdsOf(std::span<const fbx_value> ids) { return {ids.begin(), id
 }  // namespace
 
 Network::Op::~Op() {
-  for (TfLiteIntArray* array : {node.inputs, node.outputs, node.intermediates, node.temporaries}) std::free(array);
+  for (TfLiteIntArray* array : {node.inputs, node.outputs, node.intermediates, node.temporaries})
+    std::free(array);
 }
 
 Network::Params::Params(const Subset& subset, TfLiteDelegate* delegate)
     : raw{delegate, NewIntArray(subset.nodes), NewIntArray(subset.inputs), NewIntArray(subset.outputs)} {}
 
 Network::Params::~Params() {
-  for (TfLiteIntArray* array : {raw.nodes_to_replace, raw.input_tensors, raw.output_tensors}) std::free(array);
+  for (TfLiteIntArray* array : {raw.nodes_to_replace, raw.input_tensors, raw.output_tensors})
+    std::free(array);
 }
 
-Network::Network(const Vendor& vendor, const Graph& graph, const std::vector<uint32_t>& nodes, Purpose purpose)
-    : vendor_(vendor),
-      purpose_(purpose),
-      inputs_(IdsOf(graph.inputs())),
-      outputs_(IdsOf(graph.outputs())) {
+Network::Network(const Vendor& vendor, const Graph& graph, const std::vector<uint32_t>& nodes,
+                 Purpose purpose)
+    : vendor_(vendor), purpose_(purpose), inputs_(IdsOf(graph.inputs())), outputs_(IdsOf(graph.outputs())) {
   tensors_.resize(graph.value_count());
   for (TfLiteTensor& tensor : tensors_) tensor.buffer_handle = kTfLiteNullBufferHandle;
   for (const uint32_t number : nodes) {
@@ -55,7 +55,8 @@ Network::Network(const Vendor& vendor, const Graph& graph, const std::vector<uin
 // Kernels are freed before the delegate that made them.
 Network::~Network() {
   for (const auto& op : ops_) {
-    if (op->is_kernel && op->registration.free != nullptr) op->registration.free(&context_, op->node.user_data);
+    if (op->is_kernel && op->registration.free != nullptr)
+      op->registration.free(&context_, op->node.user_data);
   }
   delegate_.reset();
   for (TfLiteTensor& tensor : tensors_) FreeTensor(tensor);
@@ -100,8 +101,8 @@ void Network::ApplyDelegate() {
   delegate_ = vendor_.Create();
   if (delegate_->Prepare(&context_, delegate_.get()) != kTfLiteOk) Fail("the delegate fails in Prepare");
   for (const int node : plan_) {
-    if (ops_[static_cast<size_t>(node)]->is_kernel && ops_[static_cast<size_t>(node)]->node.user_data == nullptr &&
-        !error_.empty())
+    if (ops_[static_cast<size_t>(node)]->is_kernel &&
+        ops_[static_cast<size_t>(node)]->node.user_data == nullptr && !error_.empty())
       Fail("a kernel of the delegate fails in init");
   }
 }
@@ -163,7 +164,8 @@ TfLiteStatus Network::Preview(const TfLiteIntArray* nodes, TfLiteDelegateParams*
   return kTfLiteOk;
 }
 
-TfLiteStatus Network::Replace(TfLiteRegistration kernel, const TfLiteIntArray* nodes, TfLiteDelegate* delegate) {
+TfLiteStatus Network::Replace(TfLiteRegistration kernel, const TfLiteIntArray* nodes,
+                              TfLiteDelegate* delegate) {
   for (const int node : Numbers(nodes)) {
     if (node < 0 || static_cast<size_t>(node) >= ops_.size() || ops_[static_cast<size_t>(node)]->is_kernel) {
       context_.ReportError(&context_, "node %d cannot be replaced", node);
@@ -215,7 +217,8 @@ void Network::Prepare() {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const TfLiteTensor& tensor = tensors_[static_cast<size_t>(outputs_[i])];
     if (tensor.allocation_type == kTfLiteDynamic) Fail("an output has a size that depends on values");
-    if (!std::ranges::equal(Numbers(tensor.dims), stated[i])) Fail("an output has other dims than in the graph");
+    if (!std::ranges::equal(Numbers(tensor.dims), stated[i]))
+      Fail("an output has other dims than in the graph");
   }
   Allocate();
 }
@@ -235,13 +238,14 @@ void Network::Allocate() {
   }
 }
 
-// Copies results that the delegate keeps in memory of its own.
+// Copies results that are in the delegate's memory.
 void Network::FetchResults(const Op& op) {
   for (const int output : Numbers(op.node.outputs)) {
     TfLiteTensor& tensor = tensors_[static_cast<size_t>(output)];
     if (!tensor.data_is_stale || tensor.delegate == nullptr) continue;
     if (tensor.delegate->CopyFromBufferHandle == nullptr ||
-        tensor.delegate->CopyFromBufferHandle(&context_, tensor.delegate, tensor.buffer_handle, &tensor) != kTfLiteOk)
+        tensor.delegate->CopyFromBufferHandle(&context_, tensor.delegate, tensor.buffer_handle, &tensor) !=
+            kTfLiteOk)
       Fail("the delegate cannot copy a result");
     tensor.data_is_stale = false;
   }

@@ -52,7 +52,9 @@ class Network {
   // Consecutive nodes of which the delegate replaces all or none.
   struct Subset {
     bool replaced = false;
-    std::vector<int> nodes = {}, inputs = {}, outputs = {};
+    std::vector<int> nodes = {};
+    std::vector<int> inputs = {};   // tensors that the nodes read and do not make
+    std::vector<int> outputs = {};  // tensors that others read
   };
   // TfLiteDelegateParams that own their arrays.
   struct Params {
@@ -76,7 +78,7 @@ class Network {
   const Vendor& vendor_;
   const Purpose purpose_;
   TfLiteContext context_ = {};
-  std::vector<TfLiteTensor> tensors_;  // first those of the graph, by value number
+  std::vector<TfLiteTensor> tensors_;  // by value number of the graph, then what the delegate adds
   std::vector<std::unique_ptr<Op>> ops_;
   std::vector<int> plan_;
   std::vector<int> inputs_, outputs_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The delegate "tflite": hosts an external delegate of TensorFlow Lite, which a vendor ships as a library.
 //
-// Each partition has a delegate of its own, so that sessions may run at the same time.
+// Each partition has a separate delegate, so that sessions may run at the same time.
 #include <fusebox/delegate.hpp>
 #include <fusebox/plugin.hpp>
 
@@ -56,7 +56,8 @@ class Delegate {
 
     void invoke(const Call& call) {
       for (uint32_t i = 0; i < call.in_count(); ++i) network_->SetData(inputs_[i], call.in(i).data<void>());
-      for (uint32_t i = 0; i < call.out_count(); ++i) network_->SetData(outputs_[i], call.out(i).data<void>());
+      for (uint32_t i = 0; i < call.out_count(); ++i)
+        network_->SetData(outputs_[i], call.out(i).data<void>());
       network_->Invoke();
     }
 

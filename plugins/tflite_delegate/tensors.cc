@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/tflite_delegate/tensors.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <new>
 
 #include "doors/builtin_data/layouts.h"
@@ -22,26 +22,8 @@ int TypeOf(fbx_dtype dtype) {
   return dtype >= 0 && static_cast<size_t>(dtype) < std::size(kTypes) ? kTypes[dtype] : 0;
 }
 
-size_t ElementBytes(TfLiteType type) {
-  switch (type) {
-    case kTfLiteBool:
-    case kTfLiteInt8:
-    case kTfLiteUInt8: return 1;
-    case kTfLiteInt16:
-    case kTfLiteUInt16:
-    case kTfLiteBFloat16:
-    case kTfLiteFloat16: return 2;
-    case kTfLiteFloat32:
-    case kTfLiteInt32:
-    case kTfLiteUInt32: return 4;
-    case kTfLiteFloat64:
-    case kTfLiteInt64:
-    case kTfLiteUInt64:
-    case kTfLiteComplex64: return 8;
-    case kTfLiteComplex128: return 16;
-    default: return 0;
-  }
-}
+// By TfLiteType; 0: the type is not supported.
+constexpr size_t kElementBytes[] = {0, 4, 4, 1, 8, 0, 1, 2, 8, 1, 2, 8, 16, 8, 0, 0, 4, 2, 0, 2, 0, 0};
 
 template <class T>
 T* NewArray(uint32_t count) {
@@ -67,16 +49,25 @@ void SetQuantization(TfLiteTensor& out, const fbx_quant* quant) {
   if (quant->count == 1) out.params = {affine->scale->data[0], affine->zero_point->data[0]};
 }
 
-// Numbers of the enumerations' names, which are all different.
+// The names of each enumeration, in the order of their numbers.
+constexpr std::string_view kEnumerations[] = {"NONE RELU RELU_N1_TO_1 RELU6 TANH SIGN_BIT",
+                                              "SAME VALID",
+                                              "REFLECT SYMMETRIC",
+                                              "DEFAULT SHUFFLED4x16INT8",
+                                              "FULL BASIC",
+                                              "SUM MEAN SQRTN",
+                                              "UNKNOWN SPARSE DENSE"};
+
+// No name belongs to two enumerations.
 int64_t EnumNumber(std::string_view name) {
-  static const std::map<std::string_view, int64_t> numbers = {
-      {"NONE", 0},  {"RELU", 1},   {"RELU_N1_TO_1", 2}, {"RELU6", 3},     {"TANH", 4},     {"SIGN_BIT", 5},
-      {"SAME", 0},  {"VALID", 1},  {"REFLECT", 0},      {"SYMMETRIC", 1}, {"DEFAULT", 0},  {"SHUFFLED4x16INT8", 1},
-      {"FULL", 0},  {"BASIC", 1},  {"SUM", 0},          {"MEAN", 1},      {"SQRTN", 2},    {"UNKNOWN", 0},
-      {"SPARSE", 1}, {"DENSE", 2}};
-  const auto found = numbers.find(name);
-  if (found == numbers.end()) throw Reject{"ATTR", std::string(name) + " is not known"};
-  return found->second;
+  for (std::string_view rest : kEnumerations) {
+    for (int64_t number = 0; !rest.empty(); ++number) {
+      const size_t end = std::min(rest.find(' '), rest.size());
+      if (rest.substr(0, end) == name) return number;
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  throw Reject{"ATTR", std::string(name) + " is not known"};
 }
 
 int64_t IntegerOf(const Attrs& attrs, const builtin_data::Member& member) {
@@ -102,7 +93,7 @@ void PutMember(std::vector<std::byte>& out, const builtin_data::Member& member, 
     case Kind::kLong: return Put(out, at, attrs.i64(option, 0));
     case Kind::kType: {
       const auto dtype = attrs.find_dtype(option);
-      return Put(out, at, dtype ? TypeOf(*dtype) : builtin_data::FromFormatType(static_cast<int>(member.standard)));
+      return Put(out, at, dtype ? TypeOf(*dtype) : static_cast<int>(member.standard));
     }
     case Kind::kPadding:
       return Put(out, at, static_cast<int>(IntegerOf(attrs, member) + builtin_data::kPaddingShift));
@@ -118,18 +109,13 @@ void PutMember(std::vector<std::byte>& out, const builtin_data::Member& member, 
 
 }  // namespace
 
-TfLiteIntArray* NewIntArray(std::span<const int> values) {
-  auto* out = NewArray<TfLiteIntArray>(static_cast<uint32_t>(values.size()));
-  if (!values.empty()) std::memcpy(out->data, values.data(), values.size_bytes());
-  return out;
-}
-
 TfLiteTensor NewTensor(const Tensor& tensor) {
   TfLiteTensor out = {};
   out.type = static_cast<TfLiteType>(TypeOf(tensor.dtype()));
   out.buffer_handle = kTfLiteNullBufferHandle;
   out.allocation_type = tensor.is_const() ? kTfLiteMmapRo : kTfLiteArenaRw;
-  if (ElementBytes(out.type) == 0) throw Reject{"DTYPE", std::string(tensor.name()) + ": its type is not supported"};
+  if (kElementBytes[out.type] == 0)
+    throw Reject{"DTYPE", std::string(tensor.name()) + ": its type is not supported"};
   std::vector<int> dims;
   for (const int64_t dim : tensor.dims()) {
     if (dim > std::numeric_limits<int>::max()) throw Reject{"SHAPE", "a dim is too large"};
@@ -150,7 +136,7 @@ TfLiteTensor NewTensor(const Tensor& tensor) {
 void SetDims(TfLiteTensor& tensor, TfLiteIntArray* dims) {
   std::free(tensor.dims);
   tensor.dims = dims;
-  tensor.bytes = ElementBytes(tensor.type);
+  tensor.bytes = kElementBytes[tensor.type];
   for (int i = 0; i < dims->size; ++i) tensor.bytes *= static_cast<size_t>(dims->data[i]);
 }
 
@@ -172,7 +158,8 @@ int32_t CodeOf(const GraphNode& node) {
 
 std::vector<std::byte> BuiltinData(const GraphNode& node) {
   const builtin_data::Layout* layout = builtin_data::Find(node.op());
-  if (layout == nullptr) throw Reject{"OP", "TensorFlow Lite's options of " + std::string(node.op()) + " are not known"};
+  if (layout == nullptr)
+    throw Reject{"OP", "TensorFlow Lite's options of " + std::string(node.op()) + " are not known"};
   std::vector<std::byte> out(layout->size + kLaterMembers);
   for (const auto& member : layout->members) PutMember(out, member, node.attrs());
   return out;

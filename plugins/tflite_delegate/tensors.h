@@ -7,14 +7,13 @@
 #include <span>
 #include <vector>
 
+#include "doors/builtin_data/int_arrays.h"
 #include "fusebox/tflite/c/common.h"
 
 namespace fusebox::tflite_delegate {
 
 using namespace sdk;
-
-// Arrays are made with malloc, because vendors free those that they take over with free.
-TfLiteIntArray* NewIntArray(std::span<const int> values);
+using builtin_data::NewIntArray;
 
 // A tensor without memory, or for a constant with its data. Throws Reject for a type, rank or dim that the
 // struct cannot hold. FreeTensor frees what it owns.

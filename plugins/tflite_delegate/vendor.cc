@@ -25,7 +25,8 @@ Vendor::Vendor(const Attrs& options) : library_(options.s("library")) {
   if (!takes_options_ && !options_.empty())
     throw Error{FBX_INVALID, library_ + ": " + create + " accepts no options; remove \"options\""};
   handle_ = dlopen(library_.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle_ == nullptr) throw Error{FBX_UNSUPPORTED, std::string("cannot load the external delegate: ") + dlerror()};
+  if (handle_ == nullptr)
+    throw Error{FBX_UNSUPPORTED, std::string("cannot load the external delegate: ") + dlerror()};
   create_ = Find(create);
   destroy_.function =
       reinterpret_cast<void (*)(TfLiteDelegate*)>(Find(std::string(options.s("destroy", kDestroy))));
@@ -34,8 +35,9 @@ Vendor::Vendor(const Attrs& options) : library_(options.s("library")) {
 void* Vendor::Find(const std::string& function) const {
   void* address = dlsym(handle_, function.c_str());
   if (address == nullptr)
-    throw Error{FBX_UNSUPPORTED, library_ + ": does not export " + function +
-                                     ", so it is not an external delegate; \"create\" and \"destroy\" name other functions"};
+    throw Error{FBX_UNSUPPORTED,
+                library_ + ": does not export " + function +
+                    ", so it is not an external delegate; \"create\" and \"destroy\" name other functions"};
   return address;
 }
 
@@ -56,7 +58,8 @@ Vendor::DelegatePtr Vendor::Create() const {
   } else {
     made = reinterpret_cast<TfLiteDelegate* (*)(const void*)>(create_)(nullptr);
   }
-  if (made == nullptr) throw Error{FBX_UNSUPPORTED, library_ + ": makes no delegate" + (message.empty() ? "" : ": " + message)};
+  if (made == nullptr)
+    throw Error{FBX_UNSUPPORTED, library_ + ": makes no delegate" + (message.empty() ? "" : ": " + message)};
   DelegatePtr out(made, destroy_);
   if (made->Prepare == nullptr)
     throw Error{FBX_UNSUPPORTED, library_ + ": makes a delegate over opaque types, which is not supported"};

@@ -41,7 +41,8 @@ Config::Delegate Hosted(const std::string& library, const std::string& mode = {}
   return out;
 }
 
-Result<std::shared_ptr<const Model>> OpenWith(std::unique_ptr<Module> module, const Config::Delegate& delegate) {
+Result<std::shared_ptr<const Model>> OpenWith(std::unique_ptr<Module> module,
+                                              const Config::Delegate& delegate) {
   return Model::FromModule(std::move(module), {.registry = Hosts(), .delegates = std::vector{delegate}});
 }
 
@@ -112,37 +113,58 @@ TEST_P(Failures, LeaveTheModelToKernels) {
   ASSERT_TRUE(model) << model.error().message;
   const auto session = *Session::Create(*model);
   EXPECT_THAT(Output(*session, {3, 4}), ElementsAre(9, 40));
-  EXPECT_THAT(Said((*model)->notices(), (*model)->placements()) + Said(session->notices(), session->placements()),
-              HasSubstr(GetParam().reason));
+  EXPECT_THAT(
+      Said((*model)->notices(), (*model)->placements()) + Said(session->notices(), session->placements()),
+      HasSubstr(GetParam().reason));
   EXPECT_THAT(Output(*session, {1, 2}), ElementsAre(1, 12));
 }
 
 INSTANTIATE_TEST_SUITE_P(
     HostedDelegate, Failures,
     ::testing::Values(Failure{"apply", "the delegate fails in Prepare: no device"},
-                    Failure{"prepare", "a kernel of the delegate fails in prepare: no memory for 4 nodes"},
-                    Failure{"invoke", "a kernel of the delegate fails in invoke: the device is gone"},
-                    Failure{"dynamic", "an output has a size that depends on values"},
-                    Failure{"shape", "an output has other dims than in the graph"},
-                    Failure{"metadata", "the delegate called GetModelMetadata, which Fusebox does not offer"},
-                    Failure{"scratch", "called RequestScratchBufferInArena, which Fusebox does not offer"}),
+                      Failure{"prepare", "a kernel of the delegate fails in prepare: no memory for 4 nodes"},
+                      Failure{"invoke", "a kernel of the delegate fails in invoke: the device is gone"},
+                      Failure{"dynamic", "an output has a size that depends on values"},
+                      Failure{"shape", "an output has other dims than in the graph"},
+                      Failure{"metadata",
+                              "the delegate called GetModelMetadata, which Fusebox does not offer"},
+                      Failure{"scratch", "called RequestScratchBufferInArena, which Fusebox does not offer"}),
     [](const auto& info) { return std::string(info.param.mode); });
 
-TEST(HostedDelegate, IsConstructedAgainForOtherDims) {
+// Chain with rows of a batch.
+std::unique_ptr<Module> Rows(int64_t batch) {
   auto module = Chain();
   Function& f = *module->functions[0];
-  const ValueId x = f.inputs[0];
-  const Type open{DType::kF32, Shape({-1, 2})};
-  f.value(x).type = open;
-  for (const auto& node : f.nodes) f.value(node->results[0]).type = open;
-  const auto model = OpenWith(std::move(module), Hosted(FUSEBOX_VENDOR));
+  const Type type{DType::kF32, Shape({batch, 2})};
+  f.value(f.inputs[0]).type = type;
+  for (const auto& node : f.nodes) f.value(node->results[0]).type = type;
+  return module;
+}
+
+void ExpectTwoRows(Session& session) {
+  const Tensor input{{DType::kF32, Shape({2, 2})}, Buffer::Of<float>(std::vector<float>{3, 4, 1, 2})};
+  ASSERT_TRUE(session.SetInput(0, input));
+  const Status status = session.Run();
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_THAT(session.output(0)->data.As<float>(), ElementsAre(9, 40, 1, 12));
+}
+
+TEST(HostedDelegate, IsConstructedAgainForOtherDims) {
+  const auto model = OpenWith(Rows(1), Hosted(FUSEBOX_VENDOR));
   ASSERT_TRUE(model) << model.error().message;
   const auto session = *Session::Create(*model);
-  const Tensor input{{DType::kF32, Shape({2, 2})}, Buffer::Of<float>(std::vector<float>{3, 4, 1, 2})};
-  ASSERT_TRUE(session->SetInput(0, input));
-  const Status status = session->Run();
-  ASSERT_TRUE(status) << status.error().message;
-  EXPECT_THAT(session->output(0)->data.As<float>(), ElementsAre(9, 40, 1, 12));
+  ASSERT_TRUE(session->Resize(0, Shape({2, 2})));
+  ExpectTwoRows(*session);
+  EXPECT_EQ(Said(session->notices(), {}), "");
+  EXPECT_THAT(Runners(session->placements()), Each("tflite (partition 0)"));
+}
+
+TEST(HostedDelegate, LeavesUnknownDimsToKernels) {
+  const auto model = OpenWith(Rows(-1), Hosted(FUSEBOX_VENDOR));
+  ASSERT_TRUE(model) << model.error().message;
+  const auto session = *Session::Create(*model);
+  ExpectTwoRows(*session);
+  EXPECT_THAT(Said(session->notices(), {}), HasSubstr("external delegates require known dims"));
 }
 
 std::string NoticesOf(const Config::Delegate& delegate) {
@@ -152,7 +174,8 @@ std::string NoticesOf(const Config::Delegate& delegate) {
 }
 
 TEST(HostedDelegate, NamesWhatIsWrongWithALibrary) {
-  EXPECT_THAT(NoticesOf(Hosted("/nowhere/libvendor.so")), HasSubstr("cannot load the external delegate: /nowhere/"));
+  EXPECT_THAT(NoticesOf(Hosted("/nowhere/libvendor.so")),
+              HasSubstr("cannot load the external delegate: /nowhere/"));
   Config::Delegate unknown = Hosted(FUSEBOX_VENDOR);
   auto options = std::make_shared<Attrs>();
   options->Set("speed", "high");
@@ -165,7 +188,8 @@ TEST(HostedDelegate, RefusesTheLoaderOfStock) {
   const std::string name = "node_modules/tfjs-tflite-node/cc_deps/linux_amd64/libexternal_delegate_obj.so";
   FUSEBOX_NEEDS_PEER(name);
   std::string why;
-  EXPECT_THAT(NoticesOf(Hosted(PeerFile(name, &why))), HasSubstr("does not export tflite_plugin_create_delegate"));
+  EXPECT_THAT(NoticesOf(Hosted(PeerFile(name, &why))),
+              HasSubstr("does not export tflite_plugin_create_delegate"));
 }
 
 // Stock's own XNNPACK, on its own and hosted: the same code computes the same bits.

@@ -29,7 +29,8 @@ static int Supports(const Vendor* vendor, int code) {
 }
 
 static float Half(uint16_t bits) { /* normal numbers and zero */
-  const uint32_t wide = (bits & 0x8000U) << 16 | ((bits & 0x7fffU) != 0 ? ((bits & 0x7fffU) << 13) + (112U << 23) : 0);
+  const uint32_t wide =
+      (bits & 0x8000U) << 16 | ((bits & 0x7fffU) != 0 ? ((bits & 0x7fffU) << 13) + (112U << 23) : 0);
   float out;
   memcpy(&out, &wide, sizeof out);
   return out;
@@ -43,7 +44,8 @@ static void* Init(TfLiteContext* context, const char* buffer, size_t length) {
   for (int i = 0; i < params->nodes_to_replace->size; ++i) {
     TfLiteNode* node;
     TfLiteRegistration* registration;
-    if (context->GetNodeAndRegistration(context, params->nodes_to_replace->data[i], &node, &registration) != kTfLiteOk)
+    if (context->GetNodeAndRegistration(context, params->nodes_to_replace->data[i], &node, &registration) !=
+        kTfLiteOk)
       continue;
     kernel->op[kernel->count] = registration->builtin_code;
     kernel->a[kernel->count] = node->inputs->data[0];
@@ -72,7 +74,8 @@ static TfLiteStatus Prepare(TfLiteContext* context, TfLiteNode* node) {
     context->ReportError(context, "no memory for %d nodes", kernel->count);
     return kTfLiteError;
   }
-  if (Is(kernel->vendor, "dynamic")) context->tensors[node->outputs->data[0]].allocation_type = kTfLiteDynamic;
+  if (Is(kernel->vendor, "dynamic"))
+    context->tensors[node->outputs->data[0]].allocation_type = kTfLiteDynamic;
   if (Is(kernel->vendor, "shape")) {
     const int dims[] = {3, 1};
     return context->ResizeTensorExplicit(context, &context->tensors[node->outputs->data[0]], 2, dims);
@@ -82,7 +85,8 @@ static TfLiteStatus Prepare(TfLiteContext* context, TfLiteNode* node) {
     return context->RequestScratchBufferInArena(context, 64, &index);
   }
   for (int i = 0; i < kernel->count; ++i)
-    if (!IsOutput(node, kernel->out[i])) kernel->between[kernel->out[i]] = malloc(context->tensors[kernel->out[i]].bytes);
+    if (!IsOutput(node, kernel->out[i]))
+      kernel->between[kernel->out[i]] = malloc(context->tensors[kernel->out[i]].bytes);
   return kTfLiteOk;
 }
 
@@ -103,7 +107,8 @@ static TfLiteStatus Invoke(TfLiteContext* context, TfLiteNode* node) {
     float* y = DataOf(context, kernel, kernel->out[i]);
     const float* a = DataOf(context, kernel, kernel->a[i]);
     const float* b = DataOf(context, kernel, kernel->b[i]);
-    const size_t count_a = context->tensors[kernel->a[i]].bytes / sizeof(float); /* it may be a row of the result */
+    const size_t count_a =
+        context->tensors[kernel->a[i]].bytes / sizeof(float); /* it may be a row of the result */
     const size_t count_b = context->tensors[kernel->b[i]].bytes / sizeof(float);
     for (size_t k = 0; k < out->bytes / sizeof(float); ++k) {
       if (kernel->op[i] == kDequantize) y[k] = Half(context->tensors[kernel->a[i]].data.f16[k].data);

@@ -9,7 +9,7 @@
 
 #include "fusebox/tflite/c/tensor.h"
 
-namespace fusebox::external_delegate {
+namespace fusebox::builtin_data {
 
 template <class T>
 TfLiteIntArray* NewIntArray(std::span<const T> values) {
@@ -20,6 +20,10 @@ TfLiteIntArray* NewIntArray(std::span<const T> values) {
   return out;
 }
 
-inline std::vector<int> ToVector(const TfLiteIntArray* array) { return {array->data, array->data + array->size}; }
+inline TfLiteIntArray* NewIntArray(std::span<const int> values) { return NewIntArray<int>(values); }
 
-}  // namespace fusebox::external_delegate
+inline std::vector<int> ToVector(const TfLiteIntArray* array) {
+  return {array->data, array->data + array->size};
+}
+
+}  // namespace fusebox::builtin_data
