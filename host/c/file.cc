@@ -14,12 +14,6 @@ using namespace fusebox;
 
 namespace {
 
-struct FileFunction {
-  const Function* function = nullptr;
-  const Signature* signature = nullptr;
-  std::vector<const char*> input_names, output_names;
-};
-
 std::vector<const char*> TextsOf(const std::vector<std::string>& names) {
   std::vector<const char*> texts;
   for (const std::string& name : names) texts.push_back(name.c_str());
@@ -29,6 +23,11 @@ std::vector<const char*> TextsOf(const std::vector<std::string>& names) {
 }  // namespace
 
 struct fusebox_file {
+  struct FileFunction {
+    const Function* function = nullptr;
+    const Signature* signature = nullptr;
+    std::vector<const char*> input_names, output_names;
+  };
   std::unique_ptr<const Module> module;
   std::vector<FileFunction> signatures;
   FileFunction main;
@@ -53,7 +52,7 @@ void fusebox_file::Show() {
   ops.erase(std::ranges::unique(ops).begin(), ops.end());
 }
 
-const FileFunction* fusebox_file::Find(std::string_view key) const {
+const fusebox_file::FileFunction* fusebox_file::Find(std::string_view key) const {
   const auto has = [&](const FileFunction& f) {
     return key.empty() ? f.function == main.function : f.signature->key == key;
   };
@@ -74,9 +73,9 @@ Status Opened(Result<std::unique_ptr<Module>> module, fusebox_file** out) {
   return {};
 }
 
-Result<const FileFunction*> FunctionOf(const fusebox_file& file, const char* key) {
+Result<const fusebox_file::FileFunction*> FunctionOf(const fusebox_file& file, const char* key) {
   FUSEBOX_C_REQUIRE(key);
-  const FileFunction* found = file.Find(key);
+  const fusebox_file::FileFunction* found = file.Find(key);
   if (found == nullptr) return NotFound(fmt::format("{}: no signature '{}'", file.module->source, key));
   return found;
 }
@@ -133,7 +132,7 @@ fusebox_status fusebox_file_function(const fusebox_file* file, const char* key, 
     FUSEBOX_C_REQUIRE(file);
     FUSEBOX_C_REQUIRE(out);
     FUSEBOX_TRY(c::CheckSize(*out, "FUSEBOX_FUNCTION"));
-    FUSEBOX_ASSIGN(const FileFunction* found, FunctionOf(*file, key));
+    FUSEBOX_ASSIGN(const fusebox_file::FileFunction* found, FunctionOf(*file, key));
     const Function& function = *found->function;
     const bool named = found->signature != nullptr;
     *out = {.struct_size = out->struct_size,
@@ -156,7 +155,7 @@ fusebox_status fusebox_file_tensor(const fusebox_file* file, const char* key, in
     FUSEBOX_C_REQUIRE(file);
     FUSEBOX_C_REQUIRE(out);
     FUSEBOX_TRY(c::CheckSize(*out, "FUSEBOX_TENSOR"));
-    FUSEBOX_ASSIGN(const FileFunction* found, FunctionOf(*file, key));
+    FUSEBOX_ASSIGN(const fusebox_file::FileFunction* found, FunctionOf(*file, key));
     const Function& function = *found->function;
     if (number < 0 || number >= function.value_count())
       return Invalid(fmt::format("{}: no tensor {}; there are {}", file->module->source, number,
