@@ -171,8 +171,12 @@ Result<std::unique_ptr<Stock>> Stock::WithXnnpack(const std::string& path, int t
   return Make(path, {}, true, threads);
 }
 
+Result<std::unique_ptr<Stock>> Stock::WithDelegate(const std::string& path, void* delegate) {
+  return Make(path, {}, false, 1, delegate);
+}
+
 Result<std::unique_ptr<Stock>> Stock::Make(const std::string& path, const std::string& custom, bool xnnpack,
-                                           int threads) {
+                                           int threads, void* delegate) {
   std::unique_ptr<Stock> stock(new Stock());
   Impl& impl = *stock->impl_;
   FUSEBOX_ASSIGN(impl.api, Library());
@@ -188,6 +192,7 @@ Result<std::unique_ptr<Stock>> Stock::Make(const std::string& path, const std::s
     impl.xnnpack = impl.api->xnnpack_create(&wanted);
     impl.api->options_delegate(options, impl.xnnpack);
   }
+  if (delegate != nullptr) impl.api->options_delegate(options, delegate);
   stub_sees = &impl.custom_options;
   impl.interpreter = impl.api->create(impl.model, options);
   stub_sees = nullptr;

@@ -19,6 +19,8 @@ class Stock {
   static Result<std::unique_ptr<Stock>> Open(const std::string& path, const std::string& custom = {});
   // With its XNNPACK delegate, including 8-bit ops. No fallback: fails if the delegate rejects the file.
   static Result<std::unique_ptr<Stock>> WithXnnpack(const std::string& path, int threads = 1);
+  // With a TfLiteDelegate of the caller, who frees it after the Stock.
+  static Result<std::unique_ptr<Stock>> WithDelegate(const std::string& path, void* delegate);
   ~Stock();
 
   // Inputs and outputs in file order, with their current sizes.
@@ -40,7 +42,7 @@ class Stock {
  private:
   Stock();
   static Result<std::unique_ptr<Stock>> Make(const std::string& path, const std::string& custom, bool xnnpack,
-                                             int threads);
+                                             int threads, void* delegate = nullptr);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
