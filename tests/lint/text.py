@@ -14,7 +14,7 @@ import sys
 
 import statements
 
-PRODUCT = ('sdk/', 'host/', 'converter/', 'plugins/', 'cli/', 'models/', 'samples/')
+PRODUCT = ('sdk/', 'doors/', 'host/', 'converter/', 'plugins/', 'cli/', 'models/', 'samples/')
 SOURCES = {'.h', '.hpp', '.c', '.cc', '.def', '.js', '.map'}
 CODE = ('.h', '.hpp', '.c', '.cc', '.c.in', '.cc.in')
 # Their kernels move to one matrix product, which rewrites them with their comments.
