@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kFlex = "Flex";
 
-bool IsMissing(const Node& node, Registry& registry) {
+bool LacksKernel(const Node& node, Registry& registry) {
   return node.is(Op::kCustom) && node.name.starts_with(kFlex) && node.name.size() > kFlex.size() &&
          node.body.empty() && registry.KernelsOf(FBX_OP_CUSTOM, node.name).empty();
 }
@@ -61,7 +61,7 @@ bool NeedsImport(const Module& module, Registry& registry) {
   const auto needs = [&](const std::string& entry) {
     return std::ranges::any_of(Reachable(module, {entry}), [&](const Function* function) {
       return std::ranges::any_of(function->nodes,
-                                 [&](const auto& node) { return IsMissing(*node, registry); });
+                                 [&](const auto& node) { return LacksKernel(*node, registry); });
     });
   };
   return !entries.empty() && std::ranges::all_of(entries, needs);
