@@ -94,3 +94,34 @@ TfLiteStatus TfLiteOperatorSetAsyncKernelWithData(TfLiteOperator*,
 }
 
 void TfLiteOperatorSetInplaceOperator(TfLiteOperator*, uint64_t) {}
+
+TfLiteOperator* TfLiteRegistrationExternalCreate(TfLiteBuiltinOperator builtin_code, const char* custom_name,
+                                                 int version) {
+  return TfLiteOperatorCreate(builtin_code, custom_name, version, nullptr);
+}
+void TfLiteRegistrationExternalDelete(TfLiteOperator* registration) { TfLiteOperatorDelete(registration); }
+TfLiteBuiltinOperator TfLiteRegistrationExternalGetBuiltInCode(const TfLiteOperator* registration) {
+  return TfLiteOperatorGetBuiltInCode(registration);
+}
+const char* TfLiteRegistrationExternalGetCustomName(const TfLiteOperator* registration) {
+  return TfLiteOperatorGetCustomName(registration);
+}
+int TfLiteRegistrationExternalGetVersion(const TfLiteOperator* registration) {
+  return TfLiteOperatorGetVersion(registration);
+}
+void TfLiteRegistrationExternalSetInit(TfLiteOperator* registration,
+                                       void* (*init)(TfLiteOpaqueContext*, const char*, size_t)) {
+  TfLiteOperatorSetInit(registration, init);
+}
+void TfLiteRegistrationExternalSetFree(TfLiteOperator* registration,
+                                       void (*free)(TfLiteOpaqueContext*, void*)) {
+  TfLiteOperatorSetFree(registration, free);
+}
+void TfLiteRegistrationExternalSetPrepare(TfLiteOperator* registration,
+                                          TfLiteStatus (*prepare)(TfLiteOpaqueContext*, TfLiteOpaqueNode*)) {
+  TfLiteOperatorSetPrepare(registration, prepare);
+}
+void TfLiteRegistrationExternalSetInvoke(TfLiteOperator* registration,
+                                         TfLiteStatus (*invoke)(TfLiteOpaqueContext*, TfLiteOpaqueNode*)) {
+  TfLiteOperatorSetInvoke(registration, invoke);
+}

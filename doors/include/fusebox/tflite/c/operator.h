@@ -66,16 +66,25 @@ TFL_CAPI_EXPORT void TfLiteOperatorSetInplaceOperator(TfLiteOperator* registrati
                                                       uint64_t inplace_operator);
 
 /* Names of releases 2.11 to 2.15. */
-#define TfLiteRegistrationExternalCreate(code, name, version) \
-  TfLiteOperatorCreate((code), (name), (version), NULL)
-#define TfLiteRegistrationExternalDelete TfLiteOperatorDelete
-#define TfLiteRegistrationExternalSetInit TfLiteOperatorSetInit
-#define TfLiteRegistrationExternalSetFree TfLiteOperatorSetFree
-#define TfLiteRegistrationExternalSetPrepare TfLiteOperatorSetPrepare
-#define TfLiteRegistrationExternalSetInvoke TfLiteOperatorSetInvoke
-#define TfLiteRegistrationExternalGetBuiltInCode TfLiteOperatorGetBuiltInCode
-#define TfLiteRegistrationExternalGetCustomName TfLiteOperatorGetCustomName
-#define TfLiteRegistrationExternalGetVersion TfLiteOperatorGetVersion
+TFL_CAPI_EXPORT TfLiteOperator* TfLiteRegistrationExternalCreate(TfLiteBuiltinOperator builtin_code,
+                                                                 const char* custom_name, int version);
+TFL_CAPI_EXPORT void TfLiteRegistrationExternalDelete(TfLiteOperator* registration);
+TFL_CAPI_EXPORT TfLiteBuiltinOperator
+TfLiteRegistrationExternalGetBuiltInCode(const TfLiteOperator* registration);
+TFL_CAPI_EXPORT const char* TfLiteRegistrationExternalGetCustomName(const TfLiteOperator* registration);
+TFL_CAPI_EXPORT int TfLiteRegistrationExternalGetVersion(const TfLiteOperator* registration);
+TFL_CAPI_EXPORT void TfLiteRegistrationExternalSetInit(TfLiteOperator* registration,
+                                                       void* (*init)(TfLiteOpaqueContext* context,
+                                                                     const char* buffer, size_t length));
+TFL_CAPI_EXPORT void TfLiteRegistrationExternalSetFree(TfLiteOperator* registration,
+                                                       void (*free)(TfLiteOpaqueContext* context,
+                                                                    void* data));
+TFL_CAPI_EXPORT void TfLiteRegistrationExternalSetPrepare(
+    TfLiteOperator* registration,
+    TfLiteStatus (*prepare)(TfLiteOpaqueContext* context, TfLiteOpaqueNode* node));
+TFL_CAPI_EXPORT void TfLiteRegistrationExternalSetInvoke(TfLiteOperator* registration,
+                                                         TfLiteStatus (*invoke)(TfLiteOpaqueContext* context,
+                                                                                TfLiteOpaqueNode* node));
 
 #ifdef __cplusplus
 }
