@@ -136,7 +136,10 @@ fusebox_status TfLiteInterpreter::Run(char** error) {
     const std::lock_guard lock(running_mutex_);
     return body();
   };
-  const bool stale = locked([&] { return running_ = true, std::exchange(cancelled_, false); });
+  const bool stale = locked([&] {
+    running_ = true;
+    return std::exchange(cancelled_, false);
+  });
   fusebox_status status = fusebox_session_run(session_.get(), error);
   if (status == FUSEBOX_CANCELLED && stale && locked([&] { return !cancelled_; })) {
     fusebox_text_free(*error);

@@ -12,7 +12,7 @@
 
 namespace fusebox::tflite {
 
-// What the ops of one interpreter share.
+// The state that the ops of one interpreter share.
 struct OpEnvironment {
   Reporter reporter;
   int threads = 1;

@@ -149,7 +149,7 @@ TfLiteStatus OpInstance::Invoke(const fbx_host* host, const fbx_node& node, cons
   return Deliver(host, node, resize);
 }
 
-// Results of unknown size have memory of their own, which TensorFlow Lite's functions reallocate.
+// Results of unknown size have separate memory, which TensorFlow Lite's functions reallocate.
 TfLiteStatus OpInstance::Deliver(const fbx_host* host, const fbx_node& node, const fbx_resize* resize) {
   for (uint32_t i = 0; i < node.result_count; ++i) {
     if (results_[i] < 0) continue;

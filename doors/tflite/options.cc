@@ -46,7 +46,10 @@ void SetResolver(TfLiteInterpreterOptions* options, FindBuiltin<T> find_builtin,
 }
 
 void Add(TfLiteInterpreterOptions* options, AddedOp op) {
-  Guarded(options->reporter, 0, [&] { return options->ops.push_back(std::move(op)), 0; });
+  Guarded(options->reporter, 0, [&] {
+    options->ops.push_back(std::move(op));
+    return 0;
+  });
 }
 
 bool Fits(const AddedOp& op, const fusebox_opcode& code) {
@@ -90,7 +93,10 @@ void TfLiteInterpreterOptionsSetNumThreads(TfLiteInterpreterOptions* options, in
 
 void TfLiteInterpreterOptionsAddDelegate(TfLiteInterpreterOptions* options, TfLiteOpaqueDelegate* delegate) {
   if (delegate == nullptr) return;
-  Guarded(options->reporter, 0, [&] { return options->delegates.push_back(delegate), 0; });
+  Guarded(options->reporter, 0, [&] {
+    options->delegates.push_back(delegate);
+    return 0;
+  });
 }
 
 void TfLiteInterpreterOptionsSetErrorReporter(TfLiteInterpreterOptions* options,

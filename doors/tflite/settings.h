@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the environment sets for programs that know nothing of Fusebox: FUSEBOX_CONFIG, the path of a
+// Settings in the environment, for programs that know nothing of Fusebox: FUSEBOX_CONFIG, the path of a
 // fusebox.json. Without it, a program gets what it asks for: no delegate unless it adds one.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace fusebox::tflite {
 
 // The path in FUSEBOX_CONFIG. Null: not set.
 const char* ConfigPath();
-// The registry that interpreters without ops of their own share; holds null for the default search path.
+// The registry that interpreters without custom ops share; holds null for the default search path.
 // Null: the configuration is invalid; reported. Any thread.
 const RegistryPtr* SharedRegistry(const Reporter& reporter);
 

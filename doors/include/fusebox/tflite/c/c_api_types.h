@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Types that the C API of TensorFlow Lite shares with custom ops and delegates. Names, values and layouts are
- * those of TensorFlow Lite; a program that was built with its headers runs with this library. */
+ * equal to TensorFlow Lite's; a program that was built with its headers runs with this library. */
 #ifndef FUSEBOX_TFLITE_C_C_API_TYPES_H_
 #define FUSEBOX_TFLITE_C_C_API_TYPES_H_
 

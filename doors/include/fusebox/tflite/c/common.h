@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Custom ops and delegates of TensorFlow Lite: TfLiteContext, TfLiteNode, TfLiteRegistration, TfLiteDelegate.
- * All members and their order are those of TensorFlow Lite. Structs have grown at the end; members that 2.9
+ * All members and their order equal TensorFlow Lite's. Structs have grown at the end; members that 2.9
  * lacks are marked, and the library reads them only where noted.
  */
 #ifndef FUSEBOX_TFLITE_C_COMMON_H_
@@ -54,7 +54,7 @@ typedef struct TfLiteNode {
   bool might_have_side_effect; /* not in 2.9 */
 } TfLiteNode;
 
-/* What a delegate's kernel replaces: builtin_data of its node and the buffer of its init. */
+/* The nodes that a delegate's kernel replaces: builtin_data of its node and the buffer of its init. */
 typedef struct TfLiteDelegateParams {
   struct TfLiteDelegate* delegate;
   TfLiteIntArray* nodes_to_replace;
@@ -73,7 +73,7 @@ typedef struct TfLiteOpaqueDelegateParams {
 /* Functions for delegates only fail in an op, and those for one stage in others. */
 typedef struct TfLiteContext {
   size_t tensors_size;
-  /* Of a delegate: indices of nodes in running order. The array is the context's, until the next call. */
+  /* For delegates: indices of nodes in running order. The array is the context's, until the next call. */
   TfLiteStatus (*GetExecutionPlan)(struct TfLiteContext* context, TfLiteIntArray** execution_plan);
   TfLiteTensor* tensors; /* moves when tensors are added */
   void* impl_;
@@ -106,7 +106,7 @@ typedef struct TfLiteContext {
   TfLiteEvalTensor* (*GetEvalTensor)(const struct TfLiteContext* context, int tensor_idx);
   TfLiteStatus (*GetModelMetadata)(const struct TfLiteContext* context, const char* name, const char** ptr,
                                    size_t* bytes);
-  /* Not in 2.9. */
+  /* Newer than 2.9. */
   TfLiteStatus (*AcquireSubgraphContext)(struct TfLiteContext* context, int subgraph_index,
                                          struct TfLiteContext** acquired_context);
   TfLiteStatus (*ReleaseSubgraphContext)(struct TfLiteContext* context, int subgraph_index);
@@ -142,7 +142,7 @@ typedef enum {
   FUSEBOX_TFLITE_REGISTRATION_V2;      \
   struct TfLiteAsyncKernel* (*async_kernel)(TfLiteContext * context, TfLiteNode * node)
 
-/* Of releases up to 2.10; of 2.11; of 2.12 and 2.13. */
+/* Registrations of releases up to 2.10; of 2.11; of 2.12 and 2.13. */
 typedef struct TfLiteRegistration_V1 {
   FUSEBOX_TFLITE_REGISTRATION_V1;
 } TfLiteRegistration_V1;
@@ -158,7 +158,7 @@ typedef struct TfLiteRegistration {
   uint64_t inplace_operator;
 } TfLiteRegistration;
 
-/* What init returns to report a failure. */
+/* The value that init returns to report a failure. */
 TFL_CAPI_EXPORT void* TfLiteKernelInitFailed(void);
 
 /* ---- Delegates. */
@@ -182,7 +182,7 @@ struct TfLiteDelegate {
   void (*FreeBufferHandle)(TfLiteContext* context, struct TfLiteDelegate* delegate,
                            TfLiteBufferHandle* handle);
   int64_t flags; /* TfLiteDelegateFlags */
-  /* Not in 2.9: read only if Prepare is NULL. */
+  /* Newer than 2.9: read only if Prepare is NULL. */
   struct TfLiteOpaqueDelegateBuilder* opaque_delegate_builder;
 };
 

@@ -29,7 +29,7 @@ TFL_CAPI_EXPORT const char* TfLiteOperatorGetCustomName(const TfLiteOperator* re
 TFL_CAPI_EXPORT int TfLiteOperatorGetVersion(const TfLiteOperator* registration);
 TFL_CAPI_EXPORT void* TfLiteOperatorGetUserData(const TfLiteOperator* registration);
 
-/* The functions, as those of TfLiteRegistration. */
+/* The functions, with the meanings of TfLiteRegistration's. */
 TFL_CAPI_EXPORT void TfLiteOperatorSetInit(TfLiteOperator* registration,
                                            void* (*init)(TfLiteOpaqueContext* context, const char* buffer,
                                                          size_t length));
