@@ -9,7 +9,7 @@ namespace fusebox::converter::recognize {
 // Requires that all weights of the cell are f32, or that all are i8 with one scale for the input and one for
 // the state, and quantize alike. Constants of `weights` hold them.
 Status CheckWeightTypes(const Function& weights, const Cell&);
-// Whether products of the cell quantize x and h with a zero point.
+// True if products of the cell quantize x and h with a zero point.
 bool QuantizesAsymmetrically(const Cell&);
 
 }  // namespace fusebox::converter::recognize
