@@ -10,7 +10,7 @@ namespace {
 
 bool IsScaled(const Value& value) { return value.quant != nullptr && !value.quant->scales.empty(); }
 
-// The operand whose scale differs from that of the results, which no kernel here supports; or nothing.
+// The operand with another scale than the results, which no kernel here supports; or nothing.
 ValueId MovedFrom(Registry& registry, const Function& f, const Node& node) {
   const OperandList& list = Info(node.op).operands;
   if (!Has(node.op, kMovesData) || list.max < 0 || node.results.empty()) return kNoValue;
