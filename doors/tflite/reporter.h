@@ -13,11 +13,10 @@ class Reporter {
  public:
   using Function = void (*)(void* user_data, const char* format, va_list args);
   Reporter() = default;
-  Reporter(Function function, void* user_data) : function_(function),
-        user_data_(user_data) {}
+  Reporter(Function function, void* user_data) : function_(function), user_data_(user_data) {}
 
-  [[gnu::format(printf, 2, 3)]] void Report(const char* format, ...) const;
   void Report(const char* format, va_list args) const;
+  [[gnu::format(printf, 2, 3)]] void Report(const char* format, ...) const;
 
  private:
   Function function_ = nullptr;
