@@ -10,6 +10,10 @@
 #include "host/base/log.h"
 #include "host/base/prefix.h"
 
+// A program that is linked with the converter has these; a second copy of its protobuf files would abort.
+#pragma weak fusebox_convert_bytes
+#pragma weak fusebox_convert_free
+
 namespace fusebox {
 namespace {
 
@@ -52,6 +56,10 @@ Result<const ConvertLibrary*> LoadConvertLibrary() {
   static ConvertLibrary library = {};
   const std::lock_guard lock(mutex);
   if (library.convert_bytes != nullptr) return &library;
+  if (fusebox_convert_bytes != nullptr && fusebox_convert_free != nullptr) {
+    library = {fusebox_convert_bytes, fusebox_convert_free};
+    return &library;
+  }
   const bool program_has_it = dlopen(kFile, RTLD_NOW | RTLD_NOLOAD) != nullptr;
   FUSEBOX_ASSIGN(void* const handle, OpenConvertLibrary());
   ConvertLibrary found = {};

@@ -87,12 +87,7 @@ fusebox_status fusebox_session_prepare(fusebox_session* session, char** error) n
     FUSEBOX_C_REQUIRE(session);
     FUSEBOX_TRY(session->session->Prepare());
     session->ran = false;
-    FUSEBOX_ASSIGN(const std::vector<Type> types, session->session->OutputTypes());
-    for (size_t i = 0; i < types.size(); ++i) {
-      if (!types[i].shape.ranked() || types[i] == session->outputs[i]) continue;
-      session->outputs[i] = types[i];
-      session->ran = false;
-    }
+    FUSEBOX_ASSIGN(session->outputs, session->session->OutputTypes());
     return {};
   });
 }

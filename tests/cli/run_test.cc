@@ -296,10 +296,17 @@ TEST(Run, WithoutASignatureTheOthersAreNamed) {
 
 TEST(Run, WhereNoSignatureRunsTheFirstReasonIsTheError) {
   const std::string model = WriteOnDevice({"save", "restore"});
-  const Finished done = Fusebox({"run", model, "--signature", "restore"});
+  const Finished done = Fusebox({"run", model, "--signature", "restore", "--import", "never"});
   EXPECT_EQ(done.status, 2);
   EXPECT_THAT(done.err, HasSubstr("train.tflite: function save_function: "));
   EXPECT_THAT(done.err, HasSubstr("no kernel for FlexSaveV2("));
+}
+
+TEST(Run, WhereNoSignatureRunsTheErrorIsTheImporters) {
+  const std::string model = WriteOnDevice({"save", "restore"});
+  const Finished done = Fusebox({"run", model, "--signature", "restore"});
+  EXPECT_EQ(done.status, 2);
+  EXPECT_THAT(done.err, HasSubstr("train.tflite: pass legal: signature save: op SaveV2"));
 }
 
 struct Bad {

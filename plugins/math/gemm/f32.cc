@@ -168,10 +168,13 @@ HWY_INLINE void TwoGroups(const F32Task& task, size_t group, bool clamps) {
   constexpr size_t kWidth = kGroupPanels * kFloatLanes;
   const size_t output = group * kWidth;
   const size_t left = task.layout.n - output - 2 * kWidth + kFloatLanes;
-  Sums<1, kGroupPanels> sums[2] = {};
+  Sums<1, kGroupPanels> sums[2];
   if (task.start) {
     LoadTile(sums[0], task.start + output, 0, 1, kFloatLanes);
     LoadTile(sums[1], task.start + output + kWidth, 0, 1, left);
+  } else {
+    ClearTile(sums[0]);
+    ClearTile(sums[1]);
   }
   const float* HWY_RESTRICT first = task.weights + output * task.layout.k;
   const float* HWY_RESTRICT second = first + kWidth * task.layout.k;
