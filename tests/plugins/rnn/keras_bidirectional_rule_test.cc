@@ -40,7 +40,8 @@ TEST(KerasBidirectionalRule, EmitsOneOpWithBothWeightsAndStates) {
                        "SPLIT4.0,SPLIT4.1,SPLIT4.2,SPLIT4.3,-,-,"
                        "SPLIT6.0,SPLIT6.1,SPLIT6.2,SPLIT6.3,SPLIT8.0,SPLIT8.1,SPLIT8.2,SPLIT8.3,-,-,-,"
                        "SPLIT9.0,SPLIT9.1,SPLIT9.2,SPLIT9.3,-,-,in1,in2,in6,in7,-,-,-,-,-,-,-,-,-) "
-                       "cell_clip=0.000000 fused_activation_function=TANH merge_outputs=false "
+                       "asymmetric_quantize_inputs=false cell_clip=0.000000 fused_activation_function=TANH "
+                       "merge_outputs=false "
                        "proj_clip=0.000000 time_major=false"));
   const std::string op = "BIDIRECTIONAL_SEQUENCE_LSTM10.";
   EXPECT_EQ(r.Name(r.results.at(1)), op + "0");

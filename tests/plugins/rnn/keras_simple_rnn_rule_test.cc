@@ -26,11 +26,12 @@ struct SimpleRnn : RuleSite {
 
 TEST(KerasSimpleRnnRule, EmitsTransposesAndOneOp) {
   const Recorder r = SimpleRnn().Rewritten();
-  EXPECT_THAT(r.Lines(), ElementsAre("TRANSPOSE(in2,[1 0])", "TRANSPOSE(in3,[1 0])",
-                                     "UNIDIRECTIONAL_SEQUENCE_RNN(in0,TRANSPOSE0.0,TRANSPOSE1.0,in4,in1) "
-                                     "fused_activation_function=TANH time_major=false",
-                                     "STRIDED_SLICE(UNIDIRECTIONAL_SEQUENCE_RNN2.0,[0 -1 0],[0 0 0],[1 1 1]) "
-                                     "begin_mask=5 end_mask=5 shrink_axis_mask=2"));
+  EXPECT_THAT(r.Lines(),
+              ElementsAre("TRANSPOSE(in2,[1 0])", "TRANSPOSE(in3,[1 0])",
+                          "UNIDIRECTIONAL_SEQUENCE_RNN(in0,TRANSPOSE0.0,TRANSPOSE1.0,in4,in1) "
+                          "asymmetric_quantize_inputs=false fused_activation_function=TANH time_major=false",
+                          "STRIDED_SLICE(UNIDIRECTIONAL_SEQUENCE_RNN2.0,[0 -1 0],[0 0 0],[1 1 1]) "
+                          "begin_mask=5 end_mask=5 shrink_axis_mask=2"));
   EXPECT_EQ(r.Name(r.results.at(1)), "UNIDIRECTIONAL_SEQUENCE_RNN2.0");
   EXPECT_EQ(r.Name(r.results.at(2)), "UNIDIRECTIONAL_SEQUENCE_RNN2.1");
 }
