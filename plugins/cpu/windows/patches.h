@@ -74,7 +74,8 @@ struct ConvPixel {
 
 // Copies the patch of a pixel for one group, with `pad` outside.
 template <class T>
-void CopyPatch(const ConvGeometry& g, const T* input, int64_t group, const ConvPixel& pixel, T pad, T* to) {
+[[gnu::always_inline]] inline void CopyPatch(const ConvGeometry& g, const T* input, int64_t group,
+                                             const ConvPixel& pixel, T pad, T* to) {
   const int64_t channels = g.group_channels;
   const int64_t x0 = g.width.origin(pixel.x);
   const TapRange inside = InsideTaps(x0, g.width.taps, g.width.slide.dilation, g.width.in);
@@ -113,8 +114,9 @@ struct NoPad {
 
 // Copies the patches of pixels [first, first + count) for one group, with pad(image) for padding.
 template <class T, class Pad = NoPad>
-void CopyPatches(const ConvGeometry& g, const T* input, int64_t group, int64_t first, int64_t count,
+void CopyPatches(const ConvGeometry& geometry, const T* input, int64_t group, int64_t first, int64_t count,
                  T* patches, const Pad& pad = {}) {
+  const ConvGeometry g = geometry;  // bytes that are stored cannot change it
   ConvPixel pixel(g, first);
   for (int64_t i = 0; i < count; ++i, patches += g.patch(), pixel.Advance(g, 1))
     CopyPatch(g, input, group, pixel, static_cast<T>(pad(pixel.image)), patches);
