@@ -12,8 +12,6 @@
 namespace fusebox {
 namespace {
 
-constexpr std::string_view kFlex = "Flex";
-
 bool LacksKernel(const Node& node, Registry& registry) {
   return node.is(Op::kCustom) && node.name.starts_with(kFlex) && node.name.size() > kFlex.size() &&
          node.body.empty() && registry.KernelsOf(FBX_OP_CUSTOM, node.name).empty();

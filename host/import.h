@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "host/base/buffer.h"
@@ -16,6 +17,9 @@
 #include "host/plugin/registry.h"
 
 namespace fusebox {
+
+// Ops of TensorFlow are custom ops with this before their names.
+inline constexpr std::string_view kFlex = "Flex";
 
 // True if the module has entries, and each of them reaches a Flex op that no plugin here has a kernel for.
 bool NeedsImport(const Module&, Registry&);

@@ -36,7 +36,7 @@ std::optional<Settings> DelegateSettings(const std::vector<TfLiteDelegate*>& del
     list = Json::array({{{"name", "xnnpack"}, {"options", XnnpackOptions(*xnnpack)}}});
     threads = std::max(threads, static_cast<int>(xnnpack->options.num_threads));
   }
-  Json model = Json::object();
+  Json model = {{"import", "auto"}};
   if (!list.empty() || ConfigPath() == nullptr) model["delegates"] = std::move(list);
   return Settings{model.dump(), Json{{"threads", threads}}.dump()};
 }

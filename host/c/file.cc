@@ -9,6 +9,7 @@
 #include "host/c/handles.h"
 #include "host/c/options.h"
 #include "host/c/tensor.h"
+#include "host/import.h"
 #include "host/source.h"
 
 using namespace fusebox;
@@ -19,6 +20,7 @@ struct fusebox_file {
     const Signature* signature = nullptr;
     std::vector<const char*> input_names, output_names;
   };
+  Buffer bytes;
   std::unique_ptr<const Module> module;
   std::vector<FileFunction> signatures;
   FileFunction main;
@@ -26,6 +28,7 @@ struct fusebox_file {
 
   void Show();
   const FileFunction* Find(std::string_view key) const;
+  bool HasFlexOps() const;
 };
 
 namespace {
@@ -55,6 +58,10 @@ void fusebox_file::Show() {
   ops.erase(std::ranges::unique(ops).begin(), ops.end());
 }
 
+bool fusebox_file::HasFlexOps() const {
+  return std::ranges::any_of(ops, [](const auto& op) { return std::get<1>(op).starts_with(kFlex); });
+}
+
 const fusebox_file::FileFunction* fusebox_file::Find(std::string_view key) const {
   const auto has = [&](const FileFunction& f) {
     return key.empty() ? f.function == main.function : f.signature->key == key;
@@ -67,10 +74,10 @@ const fusebox_file::FileFunction* fusebox_file::Find(std::string_view key) const
 
 namespace {
 
-Status Opened(Result<std::unique_ptr<Module>> module, fusebox_file** out) {
-  if (!module) return std::unexpected(std::move(module.error()));
+Status Open(Buffer bytes, const std::string& name, fusebox_file** out) {
   auto file = std::make_unique<fusebox_file>();
-  file->module = *std::move(module);
+  FUSEBOX_ASSIGN(file->module, ReadModule(bytes, name));
+  file->bytes = std::move(bytes);
   file->Show();
   *out = file.release();
   return {};
@@ -91,7 +98,7 @@ fusebox_status fusebox_file_open(const char* path, fusebox_file** out, char** er
     *out = nullptr;
     FUSEBOX_C_REQUIRE(path);
     FUSEBOX_ASSIGN(Buffer file, MapFile(path));
-    return Opened(ReadModule(std::move(file), path), out);
+    return Open(std::move(file), path, out);
   });
 }
 
@@ -102,7 +109,7 @@ fusebox_status fusebox_file_from_memory(const void* bytes, size_t size, void (*r
     FUSEBOX_C_REQUIRE(out);
     *out = nullptr;
     FUSEBOX_C_REQUIRE(bytes);
-    return Opened(ReadModule(std::move(lent), "<memory>"), out);
+    return Open(std::move(lent), "<memory>", out);
   });
 }
 
@@ -114,8 +121,11 @@ fusebox_status fusebox_file_model(const fusebox_file* file, const char* options,
     FUSEBOX_C_REQUIRE(out);
     *out = nullptr;
     FUSEBOX_C_REQUIRE(file);
-    FUSEBOX_ASSIGN(const ModelOptions parsed, c::OptionsOf(options, registry));
-    FUSEBOX_ASSIGN(auto model, Model::FromModule(Clone(*file->module), parsed));
+    FUSEBOX_ASSIGN(ModelOptions parsed, c::OptionsOf(options, registry));
+    parsed.name = file->module->source;
+    const bool imports = parsed.import_ops == ImportOps::kAuto && file->HasFlexOps();
+    FUSEBOX_ASSIGN(auto model, imports ? Model::FromMemory(file->bytes, parsed)
+                                       : Model::FromModule(Clone(*file->module), parsed));
     *out = c::HandleOf(std::move(model));
     return {};
   });

@@ -75,19 +75,21 @@ class Model:
     delegates: names, or (name, options), in the order in which nodes are offered; []: none; None: the default ones.
     delegate_options: {NAME: {...}}, over those of the configuration, such as
     {"xnnpack": {"weight_cache_path": "cache/"}}. missing: what happens without the plugin of a fused op that has a
-    body: "warn", "body" or "error". A model can be pickled; it opens again where it is loaded.
+    body: "warn", "body" or "error". import_ops: "auto" translates a file in memory if ops of TensorFlow (Flex) keep all
+    of it from running; "never" refuses it. A model can be pickled; it opens again where it is loaded.
     """
 
     def __init__(self, source: Source, *, delegates: Optional[Sequence[Delegate]] = None,
                  delegate_options: Optional[Mapping[str, Mapping[str, Any]]] = None, fuse: bool = True,
-                 missing: str = 'warn', name: Optional[str] = None, time_limit_ms: int = 0,
-                 registry: Optional[Registry] = None) -> None:
+                 missing: str = 'warn', import_ops: str = 'auto', name: Optional[str] = None,
+                 time_limit_ms: int = 0, registry: Optional[Registry] = None) -> None:
         self._arguments: Dict[str, Any] = {
             'delegates': delegates, 'delegate_options': delegate_options, 'fuse': fuse, 'missing': missing,
-            'name': name, 'time_limit_ms': time_limit_ms, 'registry': registry}
+            'import_ops': import_ops, 'name': name, 'time_limit_ms': time_limit_ms, 'registry': registry}
         self._registry = registry
         self._bytes: Optional[np.ndarray] = None
-        options: Dict[str, Any] = {'fuse': fuse, 'missing': missing, 'time_limit_ms': time_limit_ms}
+        options: Dict[str, Any] = {'fuse': fuse, 'missing': missing, 'import': import_ops,
+                                   'time_limit_ms': time_limit_ms}
         if delegates is not None:
             options['delegates'] = _delegates(delegates)
         if delegate_options is not None:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call through TensorFlow Lite's C API costs over the same with <fusebox/c.h>, which the C++ layer
-// calls inline: set an input, run, read an output.
+// The cost of a call through TensorFlow Lite's C API over the same call through <fusebox/c.h>, which the C++
+// layer calls inline: set an input, run, read an output.
 //
 //   door_bench [--seconds S]
 //

@@ -233,14 +233,18 @@ class Arguments(WithFolder):
         plugin = os.path.join(os.environ['FUSEBOX_PLUGIN_PATH'], 'fusebox.xnnpack')
         if os.path.isdir(plugin):
             self.assertIn('xnnpack', self.runners(experimental_delegates=[load_delegate(plugin)]))
-        with self.assertRaisesRegex(ValueError, 'no such delegate or file; delegates of installed plugins: .*xnnpack'):
+        with self.assertRaisesRegex(ValueError, r'is neither a delegate \(.*xnnpack.* nor a library that can be loaded'):
             load_delegate('libedgetpu.so.1')
-        with open(self.path('libother.so'), 'wb'):
-            pass
-        with self.assertRaisesRegex(ValueError, 'External delegates of TensorFlow Lite cannot be loaded'):
-            load_delegate(self.path('libother.so'))
+        with self.assertRaisesRegex(ValueError, 'has no function tflite_plugin_create_delegate'):
+            load_delegate('libc.so.6')
         with self.assertRaisesRegex(ValueError, 'unknown|options'):
             self.runners(experimental_delegates=[load_delegate('xnnpack', {'nonsense': 1})])
+
+    def test_external_delegates(self):
+        vendor = os.environ['FUSEBOX_VENDOR']
+        self.assertIn('tflite', self.runners(experimental_delegates=[load_delegate(vendor)]))
+        with self.assertRaisesRegex(ValueError, 'unknown option'):
+            self.runners(experimental_delegates=[load_delegate(vendor, {'nonsense': 1})])
 
     def test_threads_and_models(self):
         self.runners(num_threads=2)

@@ -11,10 +11,10 @@ namespace fusebox::cpu {
 
 // Two broadcast operands as outer steps and an inner run, in which each operand advances by one or stays.
 struct BroadcastPlan {
-  Shape outer;                   // dims of the outer index space
-  std::array<Shape, 2> strides;  // of each operand, in elements
-  int64_t outer_count = 1;
-  int64_t inner = 1;              // number of outer steps; elements per step
+  Shape outer;                    // dims of the outer index space
+  std::array<Shape, 2> strides;   // of each operand, in elements
+  int64_t outer_count = 1;        // outer steps
+  int64_t inner = 1;              // elements of a step
   std::array<int64_t, 2> step{};  // step of each operand in the inner run: 0 or 1
 };
 

@@ -24,8 +24,8 @@ struct ReducePlan {
   Shape kept, kept_strides, folded, folded_strides;
   int64_t inner = 1;
   bool inner_folded = true;
-  int64_t kept_count = 1;
-  int64_t folded_count = 1;  // of the outer dims
+  int64_t kept_count = 1;    // elements of the outer dims that are kept
+  int64_t folded_count = 1;  // elements of the outer dims that are folded
 };
 
 inline ReducePlan PlanReduce(const Node& n) {

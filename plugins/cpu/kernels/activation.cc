@@ -15,7 +15,7 @@ namespace {
 struct Relu {
   static constexpr std::string_view kName = "RELU";
   static constexpr int kLow = 0;
-  static constexpr int kHigh = 0;  // no upper bound
+  static constexpr int kHigh = 0;  // equal to kLow: no upper bound
 };
 struct Relu6 {
   static constexpr std::string_view kName = "RELU6";

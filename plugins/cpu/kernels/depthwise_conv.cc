@@ -312,6 +312,7 @@ struct DepthwiseConv2D {
   void RunWords(const Node& n, const State& state) const {
     Job<int16_t, int64_t> job{};
     job.input = n.in(0).data<const int16_t>();
+    words_->Start(n, state.words);
     job.filter = words_->Weights(n, state.words);
     Measure(n, job);
     const bool parallel = thread_count(n.host()) <= state.workers;

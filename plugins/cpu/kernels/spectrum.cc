@@ -21,8 +21,8 @@ struct Rfft2D {
   struct State {
     std::vector<std::complex<float>> rows, columns;
     std::vector<std::complex<double>> wide_rows, wide_columns;
-    uint32_t slot = 0;
-    uint32_t workers = 1;  // scratch: one column per worker
+    uint32_t slot = 0;  // scratch: one column per worker
+    uint32_t workers = 1;
 
     template <class T>
     const std::complex<T>* RootsOf(bool of_rows) const {

@@ -28,9 +28,9 @@ struct TransposeConv {
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
   struct State {
-    int64_t chunk = 0;
-    int64_t rows = 0;
-    int64_t stride = 0;  // input pixels of a product; result rows of a task; of products
+    int64_t chunk = 0;   // input pixels of a product
+    int64_t rows = 0;    // result rows of a task
+    int64_t stride = 0;  // elements from the products of a pixel to the next pixel's
     uint32_t workers = 0;
     uint32_t products = 0;
     uint32_t totals = 0;
@@ -324,6 +324,7 @@ struct TransposeConv {
   void RunWords(const Node& n, const State& state) const {
     const Geometry g(n, window_);
     const int16_t* const in = n.in(2).data<const int16_t>();
+    words_->Start(n, state.words);
     const int16_t* const filter = words_->Weights(n, state.words);
     RunSums<int64_t>(
         n, state, g,

@@ -60,6 +60,18 @@ void Run(const IntegerProduct<Sum>& x, int64_t depth) {
 
 }  // namespace
 
+ProductPlan PlanProduct(Plan& plan, const ProductShape& s, bool copied, bool wide) {
+  ProductPlan p;
+  p.workers = std::max(1u, plan.threads());
+  const int64_t row = std::max<int64_t>(1, Product(s.k, sizeof(int16_t)));
+  p.chunk = std::clamp<int64_t>(math::kRowsBytes / row / 4 * 4, 4, 64);
+  p.copied = copied;
+  p.wide = wide;
+  if (copied) p.rows_slot = plan.scratch(static_cast<size_t>(Product(Product(p.chunk, row), p.workers)));
+  p.sums_slot = plan.scratch(static_cast<size_t>(p.chunk * kProductColumns) * sizeof(int64_t) * p.workers);
+  return p;
+}
+
 void Multiply(const IntegerProduct<int32_t>& x) { Run<int32_t>(x, kByteDepth); }
 
 void Multiply(const IntegerProduct<int64_t>& x) {

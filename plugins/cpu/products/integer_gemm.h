@@ -34,15 +34,15 @@ void Multiply(const IntegerProduct<int64_t>& product);
 // The lines of a depthwise window, whose taps are packed in fours. Adjacent pixels that the fours of a line
 // reach have separate weights, moved by `step` taps each.
 struct TapLines {
-  int64_t taps = 0;
+  int64_t taps = 0;  // none: not such a window
   int64_t step = 0;
-  int64_t pixels = 1;  // no taps: not such a window
+  int64_t pixels = 1;
 
   int64_t padded() const { return (taps + 3) / 4 * 4; }
   bool operator==(const TapLines&) const = default;
 };
 
-// A product with constant weights [groups, columns, depth], in parallel tasks of some rows and columns.
+// A product with weights [groups][n][k], in parallel tasks of some rows and outputs.
 struct ProductShape {
   int64_t m;
   int64_t n;
@@ -61,18 +61,7 @@ struct ProductPlan {
 inline constexpr int64_t kProductColumns = 64;  // columns per task
 
 // `copied`: rows are built in scratch. `wide`: as in IntegerProduct.
-template <class Sum>
-ProductPlan PlanProduct(Plan& plan, const ProductShape& s, bool copied, bool wide = false) {
-  ProductPlan p;
-  p.workers = std::max(1u, plan.threads());
-  const int64_t row = std::max<int64_t>(1, Product(s.k, sizeof(int16_t)));
-  p.chunk = std::clamp<int64_t>(math::kRowsBytes / row / 4 * 4, 4, 64);
-  p.copied = copied;
-  p.wide = wide;
-  if (copied) p.rows_slot = plan.scratch(static_cast<size_t>(Product(Product(p.chunk, row), p.workers)));
-  p.sums_slot = plan.scratch(static_cast<size_t>(p.chunk * kProductColumns) * sizeof(Sum) * p.workers);
-  return p;
-}
+ProductPlan PlanProduct(Plan& plan, const ProductShape& shape, bool copied, bool wide);
 
 struct ProductRows {
   const int16_t* at;
@@ -81,17 +70,17 @@ struct ProductRows {
 
 // rows(group, first, count, scratch) returns ProductRows. done(first row, count, first column over all
 // groups, columns, sums) receives sums with `columns` per row.
-template <class Sum, class Rows, class Done>
+template <class Rows, class Done>
 void RunProduct(const Node& n, const ProductPlan& plan, const ProductShape& s, const int16_t* weights,
                 const Rows& rows, const Done& done) {
   if (s.m == 0 || s.n == 0) return;
   const int64_t blocks = (s.n + kProductColumns - 1) / kProductColumns;
   const int64_t chunks = (s.m + plan.chunk - 1) / plan.chunk;
   int16_t* made = plan.copied ? n.scratch<int16_t>(plan.rows_slot) : nullptr;
-  Sum* all_sums = n.scratch<Sum>(plan.sums_slot);
+  int64_t* all_sums = n.scratch<int64_t>(plan.sums_slot);
   const auto run = [&](size_t begin, size_t end, uint32_t worker) {
     int16_t* scratch = made ? made + worker * plan.chunk * s.k : nullptr;
-    Sum* sums = all_sums + worker * plan.chunk * kProductColumns;
+    int64_t* sums = all_sums + worker * plan.chunk * kProductColumns;
     for (int64_t task = static_cast<int64_t>(begin); task < static_cast<int64_t>(end); ++task) {
       const int64_t group = task / chunks / blocks;
       const int64_t block = task / chunks % blocks;
@@ -101,8 +90,8 @@ void RunProduct(const Node& n, const ProductPlan& plan, const ProductShape& s, c
       const int64_t columns = std::min(kProductColumns, s.n - column);
       const ProductRows a = rows(group, first, count, scratch);
       const int64_t channel = group * s.n + column;
-      Multiply(IntegerProduct<Sum>{a.at, a.stride, weights + channel * s.k, s.k, sums, columns, count,
-                                   columns, s.k, plan.wide});
+      Multiply(IntegerProduct<int64_t>{a.at, a.stride, weights + channel * s.k, s.k, sums, columns, count,
+                                       columns, s.k, plan.wide});
       done(first, count, channel, columns, sums);
     }
   };

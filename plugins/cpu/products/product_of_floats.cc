@@ -29,7 +29,7 @@ class FloatProduct final : public MatrixProduct {
     ProductState state;
     FloatPlan& p = state.floats;
     if (panels && !Keeps(s)) p.weights = slot(Product(PanelElements(s.n, s.k), s.groups), sizeof(float));
-    if (!panels && operands_.transposed) p.weights = slot(n.in(operands_.weights).count(), sizeof(T));
+    if (!panels && operands_.transposed) p.weights = slot(Product(s.n, s.k), sizeof(T));
     if (task.window == nullptr) return state;
     const int64_t bytes = Product(std::max<int64_t>(1, s.k), sizeof(T));
     p.workers = std::max(1u, plan.threads());

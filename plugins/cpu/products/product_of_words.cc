@@ -13,12 +13,13 @@ class WordProduct final : public MatrixProduct {
     ProductState state;
     state.words = words_.Prepare(n, plan);
     const bool wide_weights = n.in(operands_.weights).dtype() == FBX_I16;
-    state.words_plan = PlanProduct<int64_t>(plan, task.shape, task.window != nullptr, wide_weights);
+    state.words_plan = PlanProduct(plan, task.shape, task.window != nullptr, wide_weights);
     return state;
   }
 
-  const void* Begin(const Node&, const ProductState&, const ProductTask&, int64_t,
+  const void* Begin(const Node& n, const ProductState& state, const ProductTask&, int64_t,
                     const void* input) const override {
+    words_.Start(n, state.words);
     return input;
   }
 
@@ -26,7 +27,7 @@ class WordProduct final : public MatrixProduct {
     const ProductShape& s = task.shape;
     const auto* const input = static_cast<const int16_t*>(task.input) + task.first_row * s.k;
     const int64_t width = s.n * s.groups;
-    RunProduct<int64_t>(
+    RunProduct(
         n, state.words_plan, s, words_.Weights(n, state.words) + task.matrix * s.n * s.k,
         [&](int64_t group, int64_t first, int64_t count, int16_t* patches) {
           if (task.window == nullptr) return ProductRows{input + first * s.k, s.k};

@@ -101,8 +101,8 @@ class QuantizedBytes {
  private:
   struct Constant {
     LatePackedWeights packed;
-    int64_t channels = 0;
-    int64_t depth = 0;  // of the packed matrices
+    int64_t channels = 0;  // N of the packed matrices
+    int64_t depth = 0;     // K
     TapLines lines;
     bool int4 = false;               // packed as 4-bit weights
     std::atomic<bool> used = false;  // by a product of one row

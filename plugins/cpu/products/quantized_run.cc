@@ -9,8 +9,8 @@
 namespace fusebox::cpu {
 
 BytePlan PlanBytes(Plan& plan, const ProductShape& s, bool copied, bool sums) {
-  constexpr int64_t kLeast = 12;
-  constexpr int64_t kMost = 240;  // multiples of all tiles
+  constexpr int64_t kLeast = 12;  // a multiple of the rows of all tiles, as is kMost
+  constexpr int64_t kMost = 240;
   const auto slot = [&](int64_t bytes) { return plan.scratch(static_cast<size_t>(bytes)); };
   BytePlan p;
   p.workers = std::max(1u, plan.threads());

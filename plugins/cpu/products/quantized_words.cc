@@ -31,13 +31,16 @@ QuantizedWords::State QuantizedWords::Prepare(const Node& n, Plan& plan) const {
   return {plan.scratch(bytes), Rearranges(operands_) ? plan.scratch(bytes) : 0};
 }
 
+void QuantizedWords::Start(const Node& n, const State& state) const {
+  constants_->scale([&] { constants_->factors = ResultFactors(n, operands_); });
+  if (n.in(operands_.weights).is_const()) return;
+  UnpackWeights(n, operands_, n.scratch<int16_t>(state.weights),
+                Rearranges(operands_) ? n.scratch<int16_t>(state.stored) : nullptr);
+}
+
 const int16_t* QuantizedWords::Weights(const Node& n, const State& state) const {
   const Tensor weights = n.in(operands_.weights);
-  if (!weights.is_const()) {
-    int16_t* const to = n.scratch<int16_t>(state.weights);
-    UnpackWeights(n, operands_, to, Rearranges(operands_) ? n.scratch<int16_t>(state.stored) : nullptr);
-    return to;
-  }
+  if (!weights.is_const()) return n.scratch<int16_t>(state.weights);
   constants_->unpack([&] {
     const auto count = static_cast<size_t>(weights.count());
     auto values = std::make_unique_for_overwrite<int16_t[]>(count);
@@ -51,7 +54,6 @@ const int16_t* QuantizedWords::Weights(const Node& n, const State& state) const 
 // TFLite scales 64-bit sums by the bias type: with a 32-bit bias the sum is narrowed to 32 bits.
 void QuantizedWords::Finish(const Node& n, int64_t first, int64_t count, const int64_t* sums,
                             int64_t at) const {
-  constants_->scale([&] { constants_->factors = ResultFactors(n, operands_); });
   const bool per_channel = constants_->factors.size() > 1;
   const FixedPoint* const scales = constants_->factors.data() + (per_channel ? first : 0);
   const QuantizedRange range = range_;

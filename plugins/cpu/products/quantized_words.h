@@ -22,6 +22,8 @@ class QuantizedWords {
   QuantizedWords(const Node& n, const ProductOperands& o, Activation activation);
 
   State Prepare(const Node& n, Plan& plan) const;
+  // Each invoke begins with this: makes the factors, unpacks computed weights.
+  void Start(const Node& n, const State& state) const;
   // Returns the weights minus their zero points. The first call unpacks constant weights. Any thread.
   const int16_t* Weights(const Node& n, const State& state) const;
   // Writes `count` channels of the result from element `at` on, from their sums.

@@ -2,6 +2,7 @@
 """Delegates of Fusebox plugins under the names of TensorFlow Lite."""
 from __future__ import annotations
 
+import ctypes
 import enum
 import json
 import os
@@ -31,27 +32,37 @@ class Delegate:
 
 
 def load_delegate(library: str, options: Optional[Mapping[str, Any]] = None) -> Delegate:
-    """Finds a delegate by its name ("xnnpack"), or in a Fusebox plugin by the path of its library, manifest or folder.
+    """Finds a delegate by its name ("xnnpack"), in a Fusebox plugin by the path of its library, manifest or folder, or
+    in the library of a TensorFlow Lite external delegate ("libedgetpu.so.1"), which the delegate "tflite" hosts.
 
-    options are those of the delegate's manifest; `fusebox plugin inspect` lists them. Raises if `library` is a
-    delegate of TensorFlow Lite, whose interface Fusebox does not have.
+    The options of a Fusebox delegate are in its manifest (`fusebox plugin inspect`); an external one gets them as text.
     """
     library = os.fspath(library)
     known = _named(Registry())
     if library in known:
         return Delegate(library, options or {}, None)
-    if not os.path.exists(library):
-        raise Error(f'{library}: no such delegate or file; delegates of installed plugins: '
-                    f'{", ".join(known) or "none"}', Status.NOT_FOUND)
-    if os.path.isfile(library) and not os.path.exists(_manifest_of(library)):
-        raise Error(f'{library}: is not a Fusebox plugin (no fusebox-plugin.json beside it). External delegates of '
-                    f'TensorFlow Lite cannot be loaded; delegates of installed plugins: {", ".join(known) or "none"}',
-                    Status.UNSUPPORTED)
+    if not os.path.isdir(library) and not os.path.exists(_manifest_of(library)):
+        return _external(library, options or {}, list(known))
     names = _delegates_of(_manifest_of(library))
     if len(names) != 1:
         raise Error(f'{library}: the plugin has {len(names)} delegates, expected one: {", ".join(names)}',
                     Status.UNSUPPORTED)
     return Delegate(names[0], options or {}, library)
+
+
+def _external(library: str, options: Mapping[str, Any], known: List[str]) -> Delegate:
+    try:
+        loaded = ctypes.CDLL(library)
+    except OSError as error:
+        raise Error(f'{library}: is neither a delegate ({", ".join(known) or "no plugin has one"}) nor a library that can '
+                    f'be loaded ({error})', Status.NOT_FOUND) from None
+    if not hasattr(loaded, 'tflite_plugin_create_delegate'):
+        raise Error(f'{library}: is no delegate: there is no fusebox-plugin.json beside it, and it has no function '
+                    'tflite_plugin_create_delegate', Status.UNSUPPORTED)
+    if 'tflite' not in known:
+        raise Error(f'{library}: the plugin fusebox.tflite_delegate, which hosts external delegates, is not installed',
+                    Status.NOT_FOUND)
+    return Delegate('tflite', {'library': library, 'options': {key: str(value) for key, value in options.items()}}, None)
 
 
 def _manifest_of(path: str) -> str:

@@ -109,7 +109,7 @@ void ExpectInChild(F&& work) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
 }
 
-// Whether loops of kernels and of libraries run all their chunks.
+// Returns true if loops of kernels and of libraries run all their chunks.
 bool LoopsRun(ThreadPool& pool, bool library) {
   for (int repeat = 0; repeat < 5; ++repeat) {
     std::vector<int> runs(64);
