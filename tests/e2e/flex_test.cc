@@ -276,6 +276,19 @@ TEST(FlexImport, IsDoneByTheProgram) {
             0);
 }
 
+// doors_sweep runs the file in processes of their own, here twice through the same library.
+TEST(FlexImport, IsDoneThroughTensorFlowLitesCApi) {
+  const auto file = LstmFile();
+  ASSERT_OK(file);
+  const std::string library = "'" FUSEBOX_BUILD_DIR "/lib/libfusebox-tflite_c.so' ";
+  const std::string out = TestDir() + "/swept";
+  const std::string command = "FUSEBOX_PLUGIN_PATH='" FUSEBOX_BUILD_DIR "/plugins' '" FUSEBOX_BUILD_DIR
+                              "/bin/doors_sweep' " +
+                              library + library + "'" + *file + "' >'" + out + "' 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  EXPECT_THAT(ReadAll(out), HasSubstr("1 same"));
+}
+
 TEST(FlexImport, IsShownByInspect) {
   const auto file = LstmFile();
   ASSERT_OK(file);

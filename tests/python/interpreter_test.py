@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """fusebox.lite.Interpreter."""
 import importlib
+import json
 import os
 import re
 import unittest
@@ -220,8 +221,8 @@ class Signatures(unittest.TestCase):
 
 
 class Arguments(WithFolder):
-    def runners(self, **arguments):
-        interpreter = Interpreter(model_content=models.converted('conv_classifier'), **arguments)
+    def runners(self, model=None, **arguments):
+        interpreter = Interpreter(model_content=model or models.converted('conv_classifier'), **arguments)
         interpreter.allocate_tensors()
         return {re.sub(r' .*', '', row['runner']) for row in interpreter._session.report()['placements']}
 
@@ -242,9 +243,12 @@ class Arguments(WithFolder):
 
     def test_external_delegates(self):
         vendor = os.environ['FUSEBOX_VENDOR']
-        self.assertIn('tflite', self.runners(experimental_delegates=[load_delegate(vendor)]))
-        with self.assertRaisesRegex(ValueError, 'unknown option'):
-            self.runners(experimental_delegates=[load_delegate(vendor, {'nonsense': 1})])
+        self.assertEqual(self.runners(models.add_model(), experimental_delegates=[load_delegate(vendor)]), {'tflite'})
+        refused = Interpreter(model_content=models.add_model(),
+                              experimental_delegates=[load_delegate(vendor, {'nonsense': 1})])
+        refused.allocate_tensors()
+        refused.invoke()
+        self.assertIn('an unknown option', json.dumps(refused._session.model.report()))
 
     def test_threads_and_models(self):
         self.runners(num_threads=2)

@@ -6,6 +6,7 @@ import unittest
 
 import numpy as np
 
+import fusebox
 import stock
 from fusebox.lite import Interpreter, OpResolverType
 
@@ -99,6 +100,15 @@ class Peers(unittest.TestCase):
                 compared += 1
         print(f'{compared} models compared')
         self.assertGreaterEqual(compared, 30)
+
+    def test_files_with_flex_ops_run(self):
+        path = str(self.root / 'tflite/argyarijal19__micropython/model_lstm.tflite')
+        inputs, outputs, values = script(Interpreter(path))
+        self.assertEqual((len(inputs), len(outputs)), (1, 1))
+        self.assertEqual(values[0].shape, (1, 1))
+        self.assertEqual(len(fusebox.Model(path).report()['fused']), 1)
+        with self.assertRaisesRegex(ValueError, 'FlexTensorList'):
+            fusebox.Model(path, import_ops='never')
 
 
 if __name__ == '__main__':

@@ -20,7 +20,7 @@ class FloatProduct final : public MatrixProduct {
     kept_ = std::make_unique<KeptPanels>(n, operands_.weights, panels, spec.window || s.m >= kLeastPanelRows);
   }
 
-  ProductState Prepare(const Node& n, Plan& plan, const ProductTask& task, int64_t) const override {
+  ProductState Prepare(const Node&, Plan& plan, const ProductTask& task, int64_t) const override {
     const auto slot = [&](int64_t count, int64_t bytes) {
       return plan.scratch(static_cast<size_t>(Product(count, bytes)));
     };
