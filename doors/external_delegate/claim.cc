@@ -68,10 +68,6 @@ class Chooser {
         settings_.claim.empty() ? settings_.all || custom || recurrent : settings_.claim.contains(op);
     if (op.empty() || !selected) return "the options do not select it";
     if (!custom && builtin_data::Find(op) == nullptr) return "its options cannot be read";
-    // Values differ from stock's in some nets (face_detection_back of MediaPipe), for a reason that is not
-    // known.
-    if (op == "DEQUANTIZE" && IsConstant(context_->tensors[at.node->inputs->data[0]]))
-      return "its operand is constant";
     const std::string state = StateRefusal(at);
     if (!state.empty()) return state;
     return custom ? Trial(at.index) : "";

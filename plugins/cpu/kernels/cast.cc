@@ -7,6 +7,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "plugins/cpu/base/half.h"
 #include "plugins/cpu/base/simd.h"
 #include "plugins/cpu/elements/move.h"
 #include "plugins/cpu/kernels.h"
@@ -37,15 +38,7 @@ struct Half {
     return {static_cast<uint16_t>(sign | rounded)};
   }
 
-  float ToFloat() const {
-    const uint32_t sign = (bits & 0x8000u) << 16;
-    const uint32_t exponent = bits >> 10 & 0x1fu;
-    const uint32_t fraction = bits & 0x3ffu;
-    if (exponent == 0)
-      return std::bit_cast<float>(sign) + (sign ? -1.0f : 1.0f) * static_cast<float>(fraction) * 0x1p-24f;
-    const uint32_t top = exponent == 31 ? 0x7f800000u : (exponent + 112) << 23;
-    return std::bit_cast<float>(sign | top | fraction << 13);
-  }
+  float ToFloat() const { return FloatFromHalf(bits); }
 };
 
 // The upper half of a float.

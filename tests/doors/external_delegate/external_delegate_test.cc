@@ -207,6 +207,25 @@ TEST(ExternalDelegate, ResizesResultsWhoseSizeDependsOnValues) {
   ExpectAsStock(path, "NEG ", {{"claim", "NEG"}});
 }
 
+// TensorFlow Lite flushes subnormal floats to zero during an invoke, in which the weights are unpacked.
+TEST(ExternalDelegate, ReadsSubnormalHalves) {
+  FUSEBOX_NEEDS_STOCK();
+  Module module;
+  Function& f = module.Add("main");
+  const Type type{DType::kF32, {64, 64}};
+  std::vector<uint16_t> halves(64 * 64);
+  for (size_t i = 0; i < halves.size(); ++i) halves[i] = static_cast<uint16_t>(i % 1024);  // below 2^-14
+  const ValueId stored = f.AddConst<uint16_t>(DType::kF16, {64, 64}, halves);
+  const ValueId scale = f.AddConst<float>(DType::kF32, Shape::Scalar(), {65536});
+  const ValueId x = f.AddNode(Op::kMul, {f.AddInput(type, "x"), scale}, {type}).results[0];
+  const ValueId weights = f.AddNode(Op::kDequantize, {stored}, {type}).results[0];
+  f.outputs = {f.AddNode(Op::kMul, {x, weights}, {type}).results[0]};
+  const std::string path = TestDir() + "/subnormal.tflite";
+  ASSERT_TRUE(tflite::WriteFile(module, path));
+  ExpectAsStock(path, "MUL DEQUANTIZE MUL ", {{"engine", "all"}});
+  ExpectAsStock(path, "MUL DEQUANTIZE MUL ", {{"engine", "all"}, {"plugin_path", FUSEBOX_HELLO_PLUGIN}});
+}
+
 TEST(ExternalDelegate, StartsFromTheWeightCache) {
   FUSEBOX_NEEDS_STOCK();
   const auto file = Converted(*Sample("conv_classifier"), "net");
