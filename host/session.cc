@@ -125,6 +125,7 @@ Status Session::Impl::Shape(int index, const Type& type, size_t bytes, bool blan
   port.bound = {};
   port.copies = false;
   port.shaped = false;
+  FindShared();
   FUSEBOX_TRY(Allocate([&] { return Quoted(slot, index); }, type,
                        [&] {
                          const bool moved = port.memory.Resize(port.tensor, type.shape.dims().data(),

@@ -22,6 +22,40 @@ Status CheckSize(std::span<const std::byte> memory, size_t bytes) {
 
 }  // namespace
 
+Status Session::Impl::CheckApart(std::span<const std::byte> memory, const Port& self) const {
+  const auto overlaps = [&](const Port& port) {
+    return &port != &self && !port.bound.empty() && port.bound.data() < memory.data() + memory.size() &&
+           memory.data() < port.bound.data() + port.bound.size();
+  };
+  const auto same = [&](const Port& port) {
+    return port.bound.data() == memory.data() && port.bound.size() == memory.size();
+  };
+  const bool is_input =
+      std::ranges::find(input_ports, &self, &std::unique_ptr<Port>::get) != input_ports.end();
+  for (size_t i = 0; !is_input && i < inputs.size(); ++i) {
+    if (overlaps(*input_ports[i]) && !same(*input_ports[i]))
+      return Invalid("the memory overlaps that of " + Quoted(inputs[i], static_cast<int>(i)) +
+                     "; it must be the same or other memory");
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (overlaps(*output_ports[i]) && !(is_input && same(*output_ports[i])))
+      return Invalid("the memory overlaps that of " + Named(i));
+  }
+  return {};
+}
+
+void Session::Impl::FindShared() {
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    const Port& output = *output_ports[o];
+    outs[o].input = -1;
+    if (output.bound.empty() || output.copies) continue;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Port& input = *input_ports[i];
+      if (!input.copies && input.bound.data() == output.bound.data()) outs[o].input = static_cast<int>(i);
+    }
+  }
+}
+
 Status Session::BindInput(int index, std::span<std::byte> memory) {
   FUSEBOX_TRY(impl_->Check(index));
   const Slot& slot = impl_->inputs[static_cast<size_t>(index)];
@@ -32,12 +66,16 @@ Status Session::BindInput(int index, std::span<std::byte> memory) {
   if (!bytes)
     return Invalid(fmt::format("{}, {}, has no fixed size to bind memory to{}", place(), ToString(slot.type),
                                slot.type.dtype == DType::kString ? "" : "; call Resize first"));
-  if (!memory.empty()) FUSEBOX_TRY(CheckSize(memory, *bytes).At(place));
+  if (!memory.empty()) {
+    FUSEBOX_TRY(CheckSize(memory, *bytes).At(place));
+    FUSEBOX_TRY(impl_->CheckApart(memory.first(*bytes), port).At(place));
+  }
   FUSEBOX_TRY(impl_->Shape(index, type, *bytes, true));
   if (memory.empty()) return {};
   port.bound = memory.first(*bytes);
   port.copies = !KernelsCanUse(memory, *bytes);
   port.blank = false;
+  impl_->FindShared();
   if (port.copies) return {};
   if (!port.lent) port.memory.Free();
   port.tensor.data = memory.data();
@@ -69,8 +107,9 @@ Status Session::BindOutput(int index, std::span<std::byte> memory) {
     return Unsupported(place() +
                        ": its size depends on data, so memory cannot be bound to it; read it with "
                        "output() after Run");
-  FUSEBOX_TRY(CheckSize(memory, *bytes).At(place));
   Impl::Port& port = *impl_->output_ports[at];
+  FUSEBOX_TRY(CheckSize(memory, *bytes).At(place));
+  FUSEBOX_TRY(impl_->CheckApart(memory.first(*bytes), port).At(place));
   port.bound = memory.first(*bytes);
   port.copies = !KernelsCanUse(memory, *bytes);
   impl_->ran = false;
@@ -81,6 +120,7 @@ Status Session::BindOutput(int index, std::span<std::byte> memory) {
   port.tensor.data = memory.data();
   port.tensor.bytes = *bytes;
   impl_->outs[at] = {&port.tensor, nullptr};
+  impl_->FindShared();
   return {};
 }
 

@@ -68,6 +68,10 @@ struct Session::Impl {
     });
   }
   void UnbindOutput(size_t index);
+  // Returns an error if the memory overlaps bound memory of another tensor. An input and an output may have
+  // the same.
+  Status CheckApart(std::span<const std::byte> memory, const Port& self) const;
+  void FindShared();  // outputs in the memory of an input
   Tensor ViewOf(const fbx_tensor&) const;
   Status KeepsValues() const;
   Result<Tensor> ValueOf(const Function&, ValueId) const;

@@ -216,6 +216,11 @@ struct Segment {
 // of the segment are added. Errors name the node.
 Result<std::unique_ptr<Segment>> PlanSegment(const Code&, View& view, size_t begin, Context&);
 
+// Returns an error if an input and an output cannot have the same memory, since the input is read when the
+// output is written, or later. `first`: the first value in the output's memory; kNoValue: the output is
+// copied there after the last node.
+Status CheckShared(const Code&, ValueId input, ValueId first);
+
 // One row per node, "f32[1,8] arena 128" and so on, for --explain.
 std::string ToText(const Code&, const Segment&, const delegate::Session* = nullptr);
 // Its arena, for tools.

@@ -177,6 +177,7 @@ Status Frame::ReturnOutputs(std::span<const Out> outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Out& out = outputs[i];
     if (out.tensor == nullptr || returned_[i]) continue;
+    if (out.input >= 0) FUSEBOX_TRY(CheckShared(i, out.input, kNoValue));
     const fbx_tensor& value = view_.tensor(function_.outputs[i]);
     if (value.rank < 0 || (value.data == nullptr && value.bytes > 0)) {
       return Invalid(fmt::format("function {}: output {} is never computed", code_.name(), i));

@@ -301,9 +301,18 @@ Status Frame::BindOutput(const plan::Place& place, std::span<const Out> outputs)
     return Internal(fmt::format("function {}: output {} has {} bytes, planned {}", code_.name(), place.at,
                                 place.bytes, out.tensor->bytes));
   }
+  if (out.input >= 0) FUSEBOX_TRY(CheckShared(place.at, out.input, place.value));
   tensor.data = out.tensor->data;
   returned_[place.at] = true;
   return {};
+}
+
+Status Frame::CheckShared(size_t output, int input, ValueId first) const {
+  const ValueId from = function_.inputs[static_cast<size_t>(input)];
+  return plan::CheckShared(code_, from, first).At([&] {
+    return fmt::format("output {} '{}' has the memory of input {} '{}'", output,
+                       function_.value(function_.outputs[output]).name, input, function_.value(from).name);
+  });
 }
 
 // The segments of the latest plan, in order.

@@ -89,6 +89,7 @@ class Frame final : public Resizer {
   void BindTypes(plan::Segment& segment);
   void Unbind();
   Status BindOutput(const plan::Place& place, std::span<const Out> outputs);
+  Status CheckShared(size_t output, int input, ValueId first) const;
   Status RunSteps(plan::Segment& segment);
   Status RunStep(plan::Step& step);
   fbx_status Invoke(const plan::Step& step);

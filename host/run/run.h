@@ -32,6 +32,7 @@ namespace fusebox::run {
 struct Out {
   fbx_tensor* tensor;
   Growable* memory;
+  int input = -1;  // the number of an input in the same memory; -1: none
 };
 
 class Frame;
