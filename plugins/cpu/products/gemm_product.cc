@@ -169,7 +169,7 @@ void GemmProduct::Pack(void* to) const {
     if (weights_dtype_ == FBX_F16) {
       wide.resize(static_cast<size_t>(count));
       std::transform(static_cast<const uint16_t*>(weights_), static_cast<const uint16_t*>(weights_) + count,
-                     wide.begin(), FloatFromHalf);
+                     wide.begin(), [](uint16_t half) { return FloatFromHalf(half); });
     }
     const float* const rows = weights_dtype_ == FBX_F16 ? wide.data() : static_cast<const float*>(weights_);
     if (count == 0) return;
