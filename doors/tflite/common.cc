@@ -76,6 +76,7 @@ void TfLiteTensorDataFree(TfLiteTensor* t) {
   t->data.raw = nullptr;
 }
 
+// TensorFlow Lite's library, whose calls come here if ours is linked first, leaves params of no kind undefined.
 void TfLiteQuantizationFree(TfLiteQuantization* quantization) {
   if (quantization == nullptr) return;
   if (quantization->type == kTfLiteAffineQuantization && quantization->params != nullptr) {
@@ -83,7 +84,7 @@ void TfLiteQuantizationFree(TfLiteQuantization* quantization) {
     TfLiteFloatArrayFree(affine->scale);
     TfLiteIntArrayFree(affine->zero_point);
   }
-  std::free(quantization->params);
+  if (quantization->type != kTfLiteNoQuantization) std::free(quantization->params);
   *quantization = {kTfLiteNoQuantization, nullptr};
 }
 

@@ -68,5 +68,19 @@ TEST(Programs, PrintTheSameWithEitherLibrary) {
   EXPECT_EQ(lines(RunWith(kOurs, ThreeOps()).out), lines(stock.out));
 }
 
+// Shared libraries interpose: the functions of the first one are called, and none of the two mixes with the
+// other.
+TEST(Programs, MayBeLinkedWithBothLibraries) {
+  if (Stock().empty()) GTEST_SKIP() << "FUSEBOX_PEER_DIR has no libtensorflowlite_c.so";
+  const std::string model = WriteModel(ChainModel(1, 4), "chain.tflite");
+  for (const std::string first : {"ours", "stock"}) {
+    const Ended ended = RunWith(Stock(), kBuild + "/bin/both_" + first + "_first " + model);
+    EXPECT_EQ(ended.status, 0) << ended.out;
+    EXPECT_TRUE(ended.out.contains("linked: " + first + " -1\n")) << ended.out;
+    EXPECT_TRUE(ended.out.contains("loaded: ours -1\n")) << ended.out;
+    EXPECT_TRUE(ended.out.contains("loaded: stock -1\n")) << ended.out;
+  }
+}
+
 }  // namespace
 }  // namespace fusebox::doors
