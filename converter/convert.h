@@ -52,6 +52,8 @@ struct Options {
   Quantization quantization = Quantization::kNone;
   std::string calibration;             // folder of .npy files: required for kInt8; kFloat16 and kDynamic
                                        // only measure layer errors on it
+  DType input_type = DType::kF32;      // of f32 inputs, with kInt8: kF32, kI8 or kU8
+  DType output_type = DType::kF32;     // of f32 outputs, the same
   std::shared_ptr<Registry> registry;  // null: Convert creates one with the default search path
   // Called after each pass with its name and the graph (--dump-after).
   std::function<void(std::string_view pass, const Module&)> after_pass;

@@ -25,6 +25,7 @@ inline const Words<Quantization> kQuantize = {{"none", Quantization::kNone},
                                               {"float16", Quantization::kFloat16},
                                               {"dynamic", Quantization::kDynamic},
                                               {"int8", Quantization::kInt8}};
+inline const Words<DType> kEndTypes = {{"float32", DType::kF32}, {"int8", DType::kI8}, {"uint8", DType::kU8}};
 
 // `word` must be one of `words`.
 template <class T>

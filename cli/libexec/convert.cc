@@ -51,6 +51,8 @@ struct ConvertFlags {
   std::string keep_bodies = "custom";
   std::string verify = "sample";
   std::string quantize = "none";
+  std::string input_type = "float32";
+  std::string output_type = "float32";
   std::string calibration;
   std::string placeholders = "fuse";
   uint64_t verify_seed = 1;
@@ -115,6 +117,8 @@ Result<converter::Options> OptionsOf(const ConvertFlags& flags) {
   options.placeholders = Meaning(kPlaceholders, flags.placeholders);
   options.quantization = Meaning(kQuantize, flags.quantize);
   options.calibration = flags.calibration;
+  options.input_type = Meaning(kEndTypes, flags.input_type);
+  options.output_type = Meaning(kEndTypes, flags.output_type);
   if (!flags.dump_after.empty()) {
     FUSEBOX_TRY(CheckPass(flags.dump_after));
     options.after_pass = [wanted = flags.dump_after](std::string_view pass, const Module& module) {
@@ -322,6 +326,9 @@ void AddConvert(CLI::App& root, Action& action) {
                   "dimension), or NAME.0.npy..")
       ->type_name("DIR")
       ->check(CheckNotEmpty);
+  AddChoice(*app, "--input-type", flags->input_type, kEndTypes, "Type of inputs that are floats, with int8");
+  AddChoice(*app, "--output-type", flags->output_type, kEndTypes,
+            "Type of outputs that are floats, with int8");
   CLI::Option* const json = app->add_flag("--json", flags->json, kJsonHelp);
   app->add_flag("--explain", flags->explain,
                 "Show which composites were fused or why not, variables, and ops before and after")

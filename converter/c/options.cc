@@ -72,6 +72,8 @@ Result<ConvertOptions> ParseConvertOptions(const char* text, const OwnPlugins& o
   Choose(value, "keep_bodies", converter::kKeepBodies, options.keep_bodies);
   Choose(value, "verify", converter::kVerify, options.verify);
   Choose(value, "quantize", converter::kQuantize, options.quantization);
+  Choose(value, "input_type", converter::kEndTypes, options.input_type);
+  Choose(value, "output_type", converter::kEndTypes, options.output_type);
   Choose(value, "placeholders", converter::kPlaceholders, options.placeholders);
   options.verify_seed = value.value("verify_seed", options.verify_seed);
   options.calibration = value.value("calibration", options.calibration);

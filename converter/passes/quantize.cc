@@ -79,13 +79,15 @@ void NoteSingleValues(Context& context, const Signature& signature, const std::v
 
 Status QuantizeWeights(Context& context) {
   const Options& options = context.options;
+  const bool eight = options.quantization == Quantization::kInt8;
+  if (!eight && (options.input_type != DType::kF32 || options.output_type != DType::kF32))
+    return Invalid("8-bit inputs and outputs require 8-bit activations (--quantize int8)");
   if (options.quantization == Quantization::kNone) {
     if (!options.calibration.empty())
       return Invalid("calibration data requires a quantized model (--quantize)");
     if (context.f16_weights) KeepFloat16(context);
     return {};
   }
-  const bool eight = options.quantization == Quantization::kInt8;
   if (eight && options.calibration.empty())
     return Invalid("8-bit activations require a folder of calibration data (--calibration DIR)");
   const auto before = options.calibration.empty() ? nullptr : Clone(context.module);
@@ -108,6 +110,9 @@ Status QuantizeWeights(Context& context) {
     }
     FUSEBOX_TRY(
         quantize::CompareLayers(context, *before, context.module, signature.function, quantized, samples)
+            .At(place));
+    FUSEBOX_TRY(
+        quantize::SetEnds(*context.module.Find(signature.function), options.input_type, options.output_type)
             .At(place));
   }
   quantize::AdaptBodies(context.module);

@@ -5,7 +5,8 @@
 //   dynamic  weights as symmetric i8, activations f32 (hybrid kernels); other large constants as i8 with a
 //            DEQUANTIZE
 //   int8     activations as asymmetric i8 with ranges from calibration data, weights as symmetric i8, biases
-//            as i32; inputs and outputs stay f32; ops that stay f32 get weights as in dynamic
+//            as i32; inputs and outputs stay f32, unless the options say i8 or u8; ops that stay f32 get
+//            weights as in dynamic
 //
 // Calibration data is a folder with NAME.npy, or in0.npy, in1.npy.. in input order, or NAME.0.npy,
 // NAME.1.npy.. An extra first dimension, or the first dimension, counts samples. With several signatures,
@@ -81,6 +82,12 @@ struct Measured {
 // The i8 form of each quantized value.
 using QuantizedValues = std::map<ValueId, ValueId>;
 QuantizedValues ToInt8(Context&, Function&, const Measured&);
+
+// ---- ends.cc: types of inputs and outputs
+
+// Gives the f32 inputs and outputs of a function after ToInt8 these types: kF32, kI8 or kU8. Error: a float
+// op reads the input or computes the output.
+Status SetEnds(Function&, DType inputs, DType outputs);
 
 // ---- bodies.cc: types of the bodies that custom ops keep
 

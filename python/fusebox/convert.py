@@ -44,7 +44,7 @@ def convert(source: Path, destination: Optional[Path] = None, *, calibration: Un
     sample is {input name: array}, a list of arrays in the order of the inputs, or (signature, one of these).
     progress(pass, done, total) is called before each pass. options are the flags of `fusebox convert`: signature,
     batch, shape, plugin, config, composites, keep_bodies, verify, verify_seed, placeholders, quantize,
-    require_full_fusion, inputs, outputs. An error has the report as `error.report`.
+    input_type, output_type, require_full_fusion, inputs, outputs. An error has the report as `error.report`.
     """
     with tempfile.TemporaryDirectory(prefix='fusebox-calibration-') as folder:
         if calibration is not None and not isinstance(calibration, (str, os.PathLike)):

@@ -153,10 +153,6 @@ class TFLiteConverter:
 
     def _options(self) -> Dict[str, Any]:
         """Options of fusebox.convert."""
-        for name in ('inference_input_type', 'inference_output_type'):
-            if type_name(getattr(self, name)) != 'float32':
-                raise Error(f'{name} = {type_name(getattr(self, name))}: inputs and outputs stay f32, between QUANTIZE '
-                            'and DEQUANTIZE', Status.UNSUPPORTED)
         for ops in self.target_spec.supported_ops:
             if ops not in (OpsSet.TFLITE_BUILTINS, OpsSet.SELECT_TF_OPS, OpsSet.TFLITE_BUILTINS_INT8):
                 raise Error(f'target_spec.supported_ops: {ops}: has no equivalent; activations have 8 bits or are '
@@ -166,16 +162,21 @@ class TFLiteConverter:
         types = {type_name(dtype) for dtype in self.target_spec.supported_types}
         if not types <= {'float32', 'float16', 'int8'} or len(types) > 1:
             raise Error(f'target_spec.supported_types: {sorted(types)}: expected [float16] or [int8]', Status.UNSUPPORTED)
+        ends = {f'{end}_type': type_name(getattr(self, f'inference_{end}_type')) for end in ('input', 'output')}
+        ends = {name: dtype for name, dtype in ends.items() if dtype != 'float32'}
+        if not set(ends.values()) <= {'int8', 'uint8'}:
+            raise Error(f'inference_input_type, inference_output_type: {ends}: expected float32, int8 or uint8',
+                        Status.UNSUPPORTED)
         if not self.optimizations:
-            return {}
+            return ends
         if 'float16' in types:
-            return {'quantize': 'float16'}
+            return {'quantize': 'float16', **ends}
         samples = getattr(self.representative_dataset, 'input_gen', self.representative_dataset)
         if samples is not None:
-            return {'quantize': 'int8', 'calibration': samples}
+            return {'quantize': 'int8', 'calibration': samples, **ends}
         if 'int8' in types or OpsSet.TFLITE_BUILTINS_INT8 in self.target_spec.supported_ops:
             raise Error('8-bit ops need representative_dataset, a function that yields samples of the inputs')
-        return {'quantize': 'dynamic'}
+        return {'quantize': 'dynamic', **ends}
 
 
 def _custom_ops(done: Conversion) -> List[str]:

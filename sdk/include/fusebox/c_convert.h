@@ -53,6 +53,7 @@ typedef void (*fusebox_convert_progress)(void* user, const char* pass, uint64_t 
  *   "placeholders": fuse | error             bodies that nothing can be verified against (fuse)
  *   "quantize": none | float16 | dynamic | int8   (none)
  *   "calibration": PATH                      folder of .npy files, for int8
+ *   "input_type", "output_type": float32 | int8 | uint8   of f32 inputs and outputs, with int8 (float32)
  *   "require_full_fusion": bool              a composite that is not fused is an error (false)
  * `report`, if not NULL, receives what `fusebox convert --report` writes, also after a failure (NULL if the
  * arguments are wrong): signatures, fusion sites with the reason of each refusal, variables, ops before and
