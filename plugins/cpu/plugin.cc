@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "plugins/cpu/cost.h"
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/products/gemm_service.h"
 
@@ -30,7 +31,7 @@ fbx_status Load(const fbx_host* host, const fbx_plugin** out) noexcept {
     static const std::vector<const fbx_kernel*> kernels = AllKernels();
     static const fbx_plugin plugin =
         detail::make_plugin("fusebox.cpu", "1.0.0", std::array<const fbx_rule*, 0>(), kernels,
-                            detail::no_delegates, detail::Tables<GemmService>::services);
+                            detail::no_delegates, detail::Tables<CostService, GemmService>::services);
     *out = &plugin;
   });
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/xnnpack/delegate.h"
 
+#include <fusebox/abi/ext/cost.h>
 #include <fusebox/abi/ext/progress.h>
 
 #include <algorithm>
 #include <array>
 
 #include "plugins/math/costs.h"
+#include "plugins/xnnpack/cost.h"
 #include "plugins/xnnpack/library.h"
 #include "plugins/xnnpack/partition/op.h"
 #include "plugins/xnnpack/profile.h"
@@ -128,6 +130,13 @@ void Delegate::claim(const Graph& graph, Claim& claim) {
     }
   }
 }
+
+// Kernels compute no f16.
+double Delegate::cost(const Graph&, const GraphNode& node) const {
+  return settings_.by_cost && !settings_.half ? CostOf(node) : FBX_NO_COST;
+}
+
+double Delegate::border(uint64_t bytes) const { return BorderCost(bytes); }
 
 Delegate::Session::Session(Delegate& delegate, const fbx_host*) : half_(delegate.settings_.half) {
   RequireLibrary();

@@ -32,6 +32,8 @@ class Delegate {
   explicit Delegate(const Attrs& options) : settings_(options) {}
 
   void claim(const Graph& graph, Claim& claim);
+  double cost(const Graph& graph, const GraphNode& node) const;
+  double border(uint64_t bytes) const;
 
   class Session {
    public:

@@ -5,7 +5,7 @@
 Every benchmark runs N times, in turns with the others (default 3, with --quick 1 and less of each). Then the table of report.py is
 printed; --all adds the rows without a line in margins.tsv, --json writes everything to a file, --docs writes the pages and pictures of docs.
 FUSEBOX_PEER_DIR holds the peers, FUSEBOX_MODELS a folder of .tflite files. NAMEs: lstm threads open imports net files kernels cache
-convert cancel door nn conv_lstm decoder tool python.
+convert cancel door nn conv_lstm decoder tool python placement.
 Exit status: that of report.py.
 """
 import argparse
@@ -33,6 +33,7 @@ QUANTIZED = ('mobilenet_v1_0.5_160_quant', 'mobilenet_v1_0.75_192_quant', 'mobil
 QUICK_SECONDS = 170
 SMALLEST, MOST_QUICK = 400_000, 4  # files of models: least size, and how many with --quick
 TOOL_FILES = 12
+SMALLEST_PLACED, LARGEST_PLACED = 20_000, 40_000_000
 
 
 class Failure(Exception):
@@ -89,6 +90,13 @@ class Benchmarks:
         found = {hashlib.sha256(path.read_bytes()).digest(): path for path in reversed(self.files_of_models(0))}
         chosen = list(found.values())[:MOST_QUICK] if self.quick else sorted(found.values())
         return [self.program('net_bench'), '--kernels', *self.plugins('vision'), '--seconds', '0.05', *map(str, chosen)]
+
+    def placement(self):
+        """Files of which XNNPACK takes a node, one of each content, at equal distances by name."""
+        found = {hashlib.sha256(path.read_bytes()).digest(): path for path in reversed(self.files_of_models(SMALLEST_PLACED))
+                 if path.stat().st_size < LARGEST_PLACED}
+        return [self.program('placement_bench'), *self.plugins('xnnpack'), '--seconds', '0.1' if self.quick else '0.6',
+                '--files', '4' if self.quick else '40', *map(str, sorted(found.values()))]
 
     def cache(self):
         work = ['--dir', str(self.work / 'cache')]
@@ -172,7 +180,7 @@ class Benchmarks:
 
 
 NAMES = ('lstm', 'threads', 'open', 'imports', 'net', 'files', 'kernels', 'cache', 'convert', 'cancel', 'door', 'nn', 'conv_lstm', 'decoder',
-         'tool', 'python')
+         'tool', 'python', 'placement')
 
 
 def rows_in(text):

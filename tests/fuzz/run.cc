@@ -180,7 +180,9 @@ Status RunModel(std::span<const std::byte> bytes) {
 #ifdef FUSEBOX_XNNPACK
 Status RunDelegated(std::span<const std::byte> bytes) {
   static const auto registry = RegistryWith({FUSEBOX_XNNPACK});
-  return RunFile(bytes, registry, {{"xnnpack"}});
+  Config::Delegate delegate{"xnnpack"};
+  delegate.options.Set("placement", "all");
+  return RunFile(bytes, registry, {delegate});
 }
 #endif
 

@@ -232,7 +232,7 @@ using Opened = Result<std::unique_ptr<Session>>;
 
 // The packed weights of all trials are in one cache.
 Opened OpenCached(const std::string& path) {
-  Config::Delegate delegate{"xnnpack"};
+  Config::Delegate delegate = xnnpack_test::AllOnXnnpack();
   delegate.options.Set("weight_cache_path", TestDir() + "/cache/");
   FUSEBOX_ASSIGN(auto model, Model::Open(path, {.registry = xnnpack_test::XnnpackRegistry(),
                                                 .delegates = std::vector{delegate}}));

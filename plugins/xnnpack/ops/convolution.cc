@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CONV_2D: filter [out, height, width, in per group]. DEPTHWISE_CONV_2D: filter [1, height, width, out].
+#include "plugins/math/cost/rates.h"
 #include "plugins/xnnpack/ops/weights.h"
 #include "plugins/xnnpack/ops/window.h"
 #include "plugins/xnnpack/partition/op.h"
@@ -12,10 +13,9 @@ constexpr WeightOperands kConv{.input = 0, .filter = 1, .bias = 2, .channel_axis
 constexpr WeightOperands kDepthwise{
     .input = 0, .filter = 1, .bias = 2, .channel_axis = 3, .may_be_dynamic = false};
 
-// XNNPACK computes larger depthwise windows as matrix products of one column per channel, which is many times
-// slower than the kernels.
+// XNNPACK has no depthwise code for larger windows: it computes a matrix product of one column per channel.
+// Where there are no estimates (arm64), these stay on kernels, which are many times faster.
 constexpr int64_t kMostTaps = 25;
-// As matrix products, so few are still faster than the kernels.
 constexpr int64_t kFewChannels = 4;
 
 Tensor CheckImages(const NetworkNode& node, const WeightOperands& operands) {
@@ -37,45 +37,18 @@ void CheckBias(const NetworkNode& node, int64_t channels) {
     node.require(bias->count() == channels, "SHAPE", "bias does not fit the filter", Operand(2));
 }
 
-// Returns whether the kernel multiplies at least `least` times, each time with `columns` numbers.
-bool Multiplies(const NetworkNode& node, Tensor filter, int64_t columns, int64_t least) {
-  const Tensor out = node.out(0);
-  return Reaches(least,
-                 {filter.dim(1), filter.dim(2), filter.dim(3), out.dim(0), out.dim(1), out.dim(2), columns});
-}
-
-// Measured with AVX-512: kernels multiply by 8 columns at once, XNNPACK by 32. Kernels are faster where that
-// saves a sixth of the products, if these are enough to pay for a partition that ends here.
-constexpr int64_t kColumnsOfKernels = 8;
-constexpr int64_t kLeastWaste = 250'000;
-constexpr int64_t kFewResults = 4;  // XNNPACK has kernels of two columns, and computes eight pixels at once
-
-bool WastesColumns(const NetworkNode& node, Tensor filter) {
-  const int64_t results = filter.dim(0);
-  if (KernelColumns() != 4 * kColumnsOfKernels || filter.dtype() != FBX_F32) return false;
-  if (filter.dim(3) != node.in(0).dim(3) || ReadWindow(node).dilation_width != 1) return false;
-  const auto columns = [&](int64_t at_once) { return (results + at_once - 1) / at_once * at_once; };
-  const int64_t all = columns(KernelColumns());
-  const int64_t wasted = all - columns(kColumnsOfKernels);
-  return results > kFewResults && 6 * wasted >= all && Multiplies(node, filter, wasted, kLeastWaste);
-}
-
 void SupportsConv(const NetworkNode& node) {
   const Tensor filter = CheckImages(node, kConv);
   const int64_t channels = node.in(0).dim(3);
   const int64_t group = filter.dim(3);
   node.require(channels % group == 0 && filter.dim(0) % (channels / group) == 0, "SHAPE",
                "channels do not divide into groups");
-  node.require(!WastesColumns(node, filter), "SIZE",
-               "pixels of " + std::to_string(filter.dim(0)) + " results, which are slow in XNNPACK");
   node.require(channels == group || !PlanCheckedWeights(node, kConv).dynamic, "GROUPS",
                "groups with weights of 8 bits and activations of 32");
   CheckBias(node, filter.dim(0));
 }
 
-// XNNPACK computes a product for each pixel, of as many columns as its kernel has. If the results have fewer
-// channels, one product computes several adjacent pixels of a row, with a filter that is as many steps wider.
-// Returns their number: the largest that divides the row.
+// Returns how many pixels a product computes.
 size_t PixelsOfProduct(const NetworkNode& node, const Window& w, const Weights& weights,
                        const Subgraph& graph) {
   const Tensor in = node.in(0);
@@ -84,14 +57,8 @@ size_t PixelsOfProduct(const NetworkNode& node, const Window& w, const Weights& 
     return 1;
   for (int i = 1; i < 4; ++i)
     if (in.dim(i) <= 0 || out.dim(i) <= 0) return 1;
-  const int64_t width = static_cast<int64_t>(weights.dims[2]);
-  const int64_t stride = w.stride_width;
-  // More take little less time, but more memory.
-  constexpr int64_t kMostPixels = 8;
-  int64_t pixels = std::clamp<int64_t>(KernelColumns() / out.dim(3), 1, kMostPixels);
-  while (out.dim(2) % pixels != 0) --pixels;
-  // Measured: the work is proportional to the columns of the filter; the result is copied once more.
-  return 8 * (width + stride * (pixels - 1)) <= 7 * width * pixels ? static_cast<size_t>(pixels) : 1;
+  return static_cast<size_t>(
+      PixelsAtOnce(out.dim(3), out.dim(2), static_cast<int64_t>(weights.dims[2]), w.stride_width));
 }
 
 // As PaddingOf, in numbers.
@@ -131,11 +98,10 @@ void DefinePixels(const NetworkNode& node, Subgraph& graph, Weights weights, siz
   });
 }
 
-// Measured: XNNPACK's kernels of two columns take less time than one of 32 for up to four.
-bool IsBetterAsProduct(const Window& w, const Weights& weights, const Subgraph& graph) {
+bool IsProduct(const Window& w, const Weights& weights, const Subgraph& graph) {
   return weights.datatype == xnn_datatype_fp32 && !weights.dynamic && !graph.half() &&
          weights.dims[1] * weights.dims[2] == 1 && w.stride_height * w.stride_width == 1 &&
-         8 * weights.dims[0] <= static_cast<size_t>(KernelColumns());
+         IsBetterAsProduct(static_cast<int64_t>(weights.dims[0]));
 }
 
 void DefineProduct(const NetworkNode& node, Subgraph& graph, Weights weights) {
@@ -156,8 +122,7 @@ void DefineConv(const NetworkNode& node, Subgraph& graph) {
   const size_t groups = static_cast<size_t>(node.in(0).dim(3)) / weights.dims[3];
   if (const size_t pixels = groups == 1 ? PixelsOfProduct(node, w, weights, graph) : 1; pixels > 1)
     return DefinePixels(node, graph, std::move(weights), pixels);
-  if (groups == 1 && IsBetterAsProduct(w, weights, graph))
-    return DefineProduct(node, graph, std::move(weights));
+  if (groups == 1 && IsProduct(w, weights, graph)) return DefineProduct(node, graph, std::move(weights));
   weights.always_packed = weights.dims[3] == 1 && weights.dims[0] == groups;  // as depthwise ones
   Recipe recipe(Family::kConvolution);
   recipe.Add(groups);
@@ -176,29 +141,14 @@ void DefineConv(const NetworkNode& node, Subgraph& graph) {
   });
 }
 
-// XNNPACK looks up the address of each tap of each pixel. Measured: kernels take 0.2 to 0.7 of its time for
-// up to 64 channels of floats, with AVX-512 0.5 to 1 for up to 960, and 0.4 to 1 for lines of five bytes or
-// more. Less work does not pay for a partition that ends here.
-bool IsFasterOnKernels(const NetworkNode& node, Tensor filter) {
-  constexpr int64_t kLeastProducts = 150'000;
-  constexpr int64_t kLongLine = 5;
-  const bool floats = node.in(1).dtype() == FBX_F32;
-  const bool vectors = KernelColumns() >= 16;
-  const int64_t channels = filter.dim(3);
-  const int64_t most = KernelColumns() == 32 ? 960 : 64;
-  const bool faster = floats ? channels <= most : filter.dim(2) >= kLongLine;
-  return vectors && faster && channels == node.in(0).dim(3) && Multiplies(node, filter, 1, kLeastProducts);
-}
-
 void SupportsDepthwise(const NetworkNode& node) {
   const Tensor filter = CheckImages(node, kDepthwise);
-  node.require(
-      !IsFasterOnKernels(node, filter), "SIZE",
-      "a depthwise window over " + std::to_string(filter.dim(3)) + " channels, which is slower in XNNPACK");
   node.require(filter.dim(0) == 1, "SHAPE", "the filter's first dim is not 1", Operand(1));
   node.require(filter.dim(3) % node.in(0).dim(3) == 0, "SHAPE", "outputs do not divide into channels");
   node.require(
-      filter.dim(1) * filter.dim(2) <= kMostTaps || node.in(0).dim(3) <= kFewChannels, "SIZE",
+      math::XnnpackRates() != nullptr || filter.dim(1) * filter.dim(2) <= kMostTaps ||
+          node.in(0).dim(3) <= kFewChannels,
+      "SIZE",
       "a window of " + std::to_string(filter.dim(1) * filter.dim(2)) + " pixels, which is slow in XNNPACK");
   CheckBias(node, filter.dim(3));
 }

@@ -24,37 +24,14 @@ void RequireCorrectNibbles(const NetworkNode& node, const Weights& weights, int6
                    " rows by 4-bit weights on this CPU");
 }
 
-// Products of few columns use kernels of two columns without the newer instructions, a third of the speed;
-// convolutions do not.
-bool IsNarrow(const NetworkNode& node, int64_t least) {
-  const int64_t columns = node.constant(1)->dim(0);
-  return columns >= least && columns < KernelColumns();
-}
-
-// Measured: below, the copies around the convolution cost more than it saves.
-constexpr int64_t kLeastColumns = 10;
-constexpr int64_t kLeastInputs = 1024;
-
-bool IsBetterAsConvolution(const NetworkNode& node, const Weights& weights) {
+bool IsConvolution(const NetworkNode& node, const Weights& weights) {
   const Tensor out = node.out(0);
   if (weights.datatype != xnn_datatype_fp32 || weights.dynamic || out.rank() < 2) return false;
   const auto dims = out.dims();
   int64_t inputs = node.constant(1)->dim(1);
   for (const int64_t d : dims.first(dims.size() - 1)) inputs *= std::max<int64_t>(d, 1);
-  return IsNarrow(node, kLeastColumns) && inputs >= kLeastInputs &&
+  return IsBetterAsConvolution(node.constant(1)->dim(0), inputs) &&
          std::count_if(dims.begin(), dims.end(), [](int64_t d) { return d < 0; }) <= 1;
-}
-
-// Measured: kernels take half the time, but not with fewer or shorter columns.
-constexpr int64_t kLeastColumnsOfKernels = 5;
-constexpr int64_t kLeastLength = 64;
-
-void RequireWide(const NetworkNode& node) {
-  const Tensor filter = *node.constant(1);
-  const bool slow =
-      filter.dtype() == FBX_F32 && filter.dim(1) >= kLeastLength && IsNarrow(node, kLeastColumnsOfKernels);
-  node.require(!slow, "SIZE",
-               "rows of " + std::to_string(filter.dim(0)) + " results, which are slow in XNNPACK");
 }
 
 void Supports(const NetworkNode& node) {
@@ -64,7 +41,6 @@ void Supports(const NetworkNode& node) {
   const Tensor filter = *node.constant(1);
   const Tensor input = node.in(0);
   RequireRank(filter, 2, Operand(1));
-  RequireWide(node);
   node.require(node.attrs().s("weights_format", "DEFAULT") == "DEFAULT", "ATTR", "shuffled weights");
   if (const auto bias = node.constant(2))
     node.require(bias->count() == filter.dim(0), "SHAPE", "bias does not fit the filter", Operand(2));
@@ -118,7 +94,7 @@ void Define(const NetworkNode& node, Subgraph& graph) {
   const Range range = FusedRange(node);
   Weights weights = PlanCheckedWeights(node, kOperands);
   weights.dims = DimsOf(*node.constant(1));
-  if (IsBetterAsConvolution(node, weights)) return DefineConvolution(node, graph, std::move(weights));
+  if (IsConvolution(node, weights)) return DefineConvolution(node, graph, std::move(weights));
   Recipe recipe(Family::kFullyConnected);
   AddActivations(recipe, node.in(0), node.out(0));
   Dims dims = DimsOf(node.in(0));

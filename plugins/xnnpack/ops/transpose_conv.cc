@@ -35,25 +35,6 @@ Cut CutOf(const NetworkNode& node, int dim, const Window& window, int64_t filter
   return {cut / 2, cut - cut / 2, 0};
 }
 
-// XNNPACK computes one convolution per pixel of a step, and looks up the address of each tap. Measured:
-// kernels, which multiply each input pixel by all taps, take 0.4 to 0.85 of its time for floats, and with
-// AVX-512 0.25 to 1 for bytes of many channels or with one result. Sums of less than a vector of results are
-// slow there. Less work does not pay for a partition that ends here.
-bool IsFasterOnKernels(const NetworkNode& node, Tensor filter) {
-  constexpr int64_t kLeastProducts = 150'000;
-  constexpr int64_t kVector = 8;
-  constexpr int64_t kManyChannels = 128;
-  if (KernelColumns() < 16) return false;
-  const Tensor in = node.in(2);
-  if (!Reaches(kLeastProducts,
-               {filter.dim(0), filter.dim(1), filter.dim(2), filter.dim(3), in.dim(1), in.dim(2)}))
-    return false;
-  const bool one = filter.dim(0) == 1;
-  if (in.dtype() == FBX_F32 && filter.dtype() == FBX_F32)
-    return one || filter.dim(2) * filter.dim(0) >= kVector;
-  return KernelColumns() == 32 && in.dtype() != FBX_F32 && (one || filter.dim(3) >= kManyChannels);
-}
-
 void Supports(const NetworkNode& node) {
   RequireArity(node, 3, 4);
   PlanWeights(node, kOperands);
@@ -67,8 +48,6 @@ void Supports(const NetworkNode& node) {
   if (const auto bias = node.constant(3))
     node.require(bias->count() == filter.dim(0), "SHAPE", "bias does not fit the filter", Operand(3));
   for (int dim = 1; dim <= 2; ++dim) CutOf(node, dim, ReadWindow(node), filter.dim(dim));
-  node.require(!IsFasterOnKernels(node, filter), "SIZE",
-               "a transposed convolution, which is slower in XNNPACK");
 }
 
 void Define(const NetworkNode& node, Subgraph& graph) {

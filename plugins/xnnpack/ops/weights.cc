@@ -159,20 +159,6 @@ Weights PlanCheckedWeights(const NetworkNode& node, const WeightOperands& at) {
   return PlanWeights(node, checked);
 }
 
-bool Reaches(int64_t least, std::initializer_list<int64_t> factors) {
-  int64_t product = 1;
-  for (const int64_t f : factors) product = std::min(product, least) * std::max<int64_t>(f, 1);
-  return product >= least;
-}
-
-int64_t KernelColumns() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return 32;
-  if (__builtin_cpu_supports("avx")) return 16;
-#endif
-  return 0;
-}
-
 Dims DimsButOne(Tensor t) {
   Dims dims;
   for (const int64_t d : t.dims()) dims.push_back(static_cast<size_t>(std::max<int64_t>(d, 0)));

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 
+#include "plugins/xnnpack/ops/narrow.h"
 #include "plugins/xnnpack/partition/subgraph.h"
 #include "plugins/xnnpack/partition/values.h"
 
@@ -25,13 +25,6 @@ Weights PlanWeights(const NetworkNode& node, const WeightOperands& operands);
 // Same, for an op that passed PlanWeights in this network: scales and zero points, which may be many, are not
 // read again.
 Weights PlanCheckedWeights(const NetworkNode& node, const WeightOperands& operands);
-
-// Returns whether the product of the factors, at least 1 each, is at least `least`. Does not overflow.
-bool Reaches(int64_t least, std::initializer_list<int64_t> factors);
-
-// Returns the columns that XNNPACK's f32 products compute at once, or 0 if fewer columns lose little, or if
-// that is not known.
-int64_t KernelColumns();
 
 // The dims of a result, of which XNNPACK computes one: the unknown one, or the first.
 Dims DimsButOne(Tensor t);

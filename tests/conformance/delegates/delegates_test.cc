@@ -17,6 +17,7 @@ namespace {
 struct Delegate {
   std::string name, plugin_folder;
   std::set<std::string> takes;  // of each of these ops at least one case
+  std::string placement = {};   // option of the delegate, if it has one
   double rtol = 0;              // where it may be less exact than the case asks for
   int steps = 0;                // the same for integers: how far off
   double hybrid = 0;  // the same where floats meet 8-bit weights, of the largest result: inputs are quantized
@@ -38,6 +39,7 @@ const std::vector<Delegate>& Delegates() {
        .takes = {"ADD", "AVERAGE_POOL_2D", "CONCATENATION", "CONV_2D", "DEPTHWISE_CONV_2D", "DIV",
                  "FULLY_CONNECTED", "LOGISTIC", "MAX_POOL_2D", "MAXIMUM", "MINIMUM", "MUL", "PAD", "SOFTMAX",
                  "SUB", "TANH"},
+       .placement = "all",
        .rtol = 1e-4,
        .steps = 1,
        .hybrid = 0.01,
@@ -110,6 +112,8 @@ class Delegated : public testing::TestWithParam<Pair> {};
 TEST_P(Delegated, Holds) {
   const auto& [delegate, op] = GetParam();
   const auto registry = RegistryWith(delegate.plugin_folder);
+  Config::Delegate used{delegate.name};
+  if (!delegate.placement.empty()) used.options.Set("placement", delegate.placement);
   ASSERT_NE(registry, nullptr);
   int taken = 0, left = 0;
   std::set<std::string> reasons;
@@ -123,7 +127,7 @@ TEST_P(Delegated, Holds) {
         c.operands.begin(), c.operands.end(), [](const Data& d) { return d.dtype != FBX_DTYPE_NONE; }));
     for (const size_t inputs : {size_t{1}, operands}) {
       SCOPED_TRACE(c.op + ": " + c.name + ", " + std::to_string(inputs) + " inputs");
-      const Answered answer = RunThrough(registry, delegate.name, c, inputs);
+      const Answered answer = RunThrough(registry, used, c, inputs);
       ASSERT_EQ(answer.error, "");
       ExpectResults(delegate, c, answer);
       (answer.taken ? taken : left) += 1;

@@ -80,10 +80,10 @@ Status Run(Session& session, const Case& c, size_t inputs) {
   return session.Run();
 }
 
-Answered Try(const std::shared_ptr<Registry>& registry, const std::string& delegate, const Case& c,
+Answered Try(const std::shared_ptr<Registry>& registry, const Config::Delegate& delegate, const Case& c,
              std::unique_ptr<Module> module, size_t inputs) {
-  const auto model = Model::FromModule(
-      std::move(module), {.registry = registry, .delegates = std::vector{Config::Delegate{delegate}}});
+  const auto model =
+      Model::FromModule(std::move(module), {.registry = registry, .delegates = std::vector{delegate}});
   if (!model) return {.error = model.error().message};
   auto session = Session::Create(*model);
   if (!session) return {.error = session.error().message};
@@ -92,7 +92,7 @@ Answered Try(const std::shared_ptr<Registry>& registry, const std::string& deleg
   }
   Answered answer;
   const Placement row = (*session)->placements()[0];
-  answer.taken = row.runner.starts_with(delegate);
+  answer.taken = row.runner.starts_with(delegate.name);
   answer.why = row.why;
   for (size_t i = 0; i < c.results.size(); ++i) {
     const auto value = (*session)->output(static_cast<int>(i));
@@ -123,8 +123,8 @@ std::shared_ptr<Registry> RegistryWith(const std::string& plugin_folder) {
   return registry ? *registry : nullptr;
 }
 
-Answered RunThrough(const std::shared_ptr<Registry>& registry, const std::string& delegate, const Case& c,
-                    size_t inputs) {
+Answered RunThrough(const std::shared_ptr<Registry>& registry, const Config::Delegate& delegate,
+                    const Case& c, size_t inputs) {
   const auto op = FindOp(c.op);
   if (!op) return {.error = "there is no op " + c.op};
   Answered answer = Try(registry, delegate, c, ModelOf(c, *op, inputs, false), inputs);

@@ -27,7 +27,7 @@ std::string FileOf(const Case&, size_t inputs, bool company = false);
 
 std::shared_ptr<Registry> RegistryWith(const std::string& plugin_folder);
 // A case that the delegate declines alone is tried again with a following addition.
-Answered RunThrough(const std::shared_ptr<Registry>&, const std::string& delegate, const Case&,
+Answered RunThrough(const std::shared_ptr<Registry>&, const Config::Delegate& delegate, const Case&,
                     size_t inputs);
 
 }  // namespace fusebox::conformance

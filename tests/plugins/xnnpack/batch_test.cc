@@ -31,7 +31,7 @@ Both Open(const std::function<std::unique_ptr<Module>()>& build) {
     EXPECT_TRUE(model) << model.error().message;
     return *Session::Create(*model);
   };
-  return {session({{"xnnpack"}}), session({})};
+  return {session({AllOnXnnpack()}), session({})};
 }
 
 // Runs both on the same noise: how far they are apart, as a part of the largest value.

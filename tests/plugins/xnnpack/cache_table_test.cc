@@ -99,7 +99,8 @@ class CacheTable : public testing::Test {
   void TearDown() override { fs::remove_all(path_); }
 
   std::vector<Weight> Explain(std::unique_ptr<Module> module) {
-    const auto model = Model::FromModule(std::move(module), {.registry = XnnpackRegistry()});
+    const auto model = Model::FromModule(std::move(module),
+                                         {.registry = XnnpackRegistry(), .delegates = {{AllOnXnnpack()}}});
     EXPECT_TRUE(model) << model.error().message;
     Answer answer;
     for (const auto& part : (*model)->program().parts()) {
@@ -257,7 +258,7 @@ TEST_F(CacheTable, PassesOverFunctionsThatNobodyWants) {
 
 std::vector<Progress> ProgressOf(const std::string& cache) {
   std::vector<Progress> seen;
-  Config::Delegate delegate{"xnnpack"};
+  Config::Delegate delegate = AllOnXnnpack();
   delegate.options.Set("weight_cache_path", cache);
   const auto model = Model::FromModule(
       Mixed(1), {.registry = XnnpackRegistry(), .delegates = std::vector{std::move(delegate)}});
@@ -285,7 +286,7 @@ TEST_F(CacheTable, SessionsTellHowFarPackingIs) {
 }
 
 TEST_F(CacheTable, FlushWaitsForTheDisk) {
-  Config::Delegate delegate{"xnnpack"};
+  Config::Delegate delegate = AllOnXnnpack();
   delegate.options.Set("weight_cache_path", path_);
   const auto model = Model::FromModule(
       Mixed(1), {.registry = XnnpackRegistry(), .delegates = std::vector{std::move(delegate)}});

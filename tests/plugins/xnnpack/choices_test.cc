@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the delegate leaves to the kernels although XNNPACK could run it, or says to XNNPACK in another way,
+// What runs on kernels although XNNPACK could run it, by the estimates of both, or is defined in another way,
 // because that is faster.
 #include <gtest/gtest.h>
 
@@ -31,19 +31,41 @@ std::unique_ptr<Module> Depthwise(int64_t window, int64_t channels = 16) {
                            Options("padding", "SAME", "stride_h", 1, "stride_w", 1, "depth_multiplier", 1))});
 }
 
-TEST(Choices, DepthwiseWindowsThatXnnpackDoesSlowlyStayWithTheKernels) {
-  EXPECT_EQ(RunNet(Depthwise(5)).error, "");
-  const Ran ran = RunNet(Depthwise(7));
-  EXPECT_NE(ran.error.find("a window of 49 pixels"), std::string::npos) << ran.error;
-  EXPECT_EQ(ran.outputs.size(), 1u);
-}
-
-TEST(Choices, LargeDepthwiseWindowsOfFewChannelsAreDelegated) {
-  for (const int64_t channels : {1, 3, 4}) {
+TEST(Choices, LargeDepthwiseWindowsComputeTheSame) {
+  for (const int64_t channels : {1, 3, 4, 16}) {
     const Ran ran = RunNet(Depthwise(7, channels));
     EXPECT_EQ(ran.error, "");
     ExpectNear(RunNet(Depthwise(7, channels), {}, 1, false).outputs, ran.outputs);
   }
+}
+
+// Returns the rows of a model with other options than RunNet's.
+std::vector<Placement> Placed(std::unique_ptr<Module> module, const char* placement) {
+  Config::Delegate delegate{"xnnpack"};
+  delegate.options.Set("placement", placement);
+  const auto model =
+      Model::FromModule(std::move(module), {.registry = XnnpackRegistry(), .delegates = {{delegate}}});
+  return model ? (*model)->placements() : std::vector<Placement>{};
+}
+
+// Only estimates decide, and only by default.
+TEST(Choices, NodesRunWhereTheEstimateIsLower) {
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "no estimates for this instruction set";
+  const auto rows = Placed(Depthwise(7, 16), "cost");
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].runner, "fusebox.cpu");  // XNNPACK computes a product for each channel
+  EXPECT_NE(rows[0].why.find("xnnpack: COST: estimates "), std::string::npos) << rows[0].why;
+#else
+  GTEST_SKIP() << "no estimates for this instruction set";
+#endif
+}
+
+TEST(Choices, AllNodesRunOnXnnpackIfAskedFor) {
+  const auto rows = Placed(Depthwise(3, 16), "all");
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].runner, "xnnpack (partition 0)") << rows[0].why;
+  EXPECT_EQ(rows[0].why, "");
 }
 
 // 80 pixels for each of eight results of one channel, as keyword spotting nets have.
@@ -147,113 +169,6 @@ std::unique_ptr<Module> FullyConnected(const Narrow& n) {
                Options("keep_num_dims", n.keeps_dims, "fused_activation_function", n.activation))});
 }
 
-#if defined(__x86_64__)
-// Kernels are faster, except with weights that XNNPACK unpacks.
-TEST(Choices, ProductsOfFewColumnsStayOnKernels) {
-  const bool slow = __builtin_cpu_supports("avx");
-  for (const int64_t columns : {4, 5, 15, 40}) {
-    Narrow net{{3, 64}, {3, columns}, 64};
-    EXPECT_EQ(RunNet(FullyConnected(net)).error, "");
-    net.half = false;
-    const bool narrow = columns == 5 || columns == 15;
-    const Ran ran = RunNet(FullyConnected(net));
-    EXPECT_EQ(ran.error.find("which are slow in XNNPACK") != std::string::npos, slow && narrow) << ran.error;
-  }
-}
-
-struct Image {
-  int64_t side, channels, window = 1;
-  bool half = false;
-  int dilation = 1;
-  int64_t images = 1;
-};
-
-ValueId Filter(Net& net, const std::vector<int64_t>& dims, bool half) {
-  const auto count = static_cast<size_t>(dims[0] * dims[1] * dims[2] * dims[3]);
-  if (!half) return net.Const<float>(DType::kF32, dims, Noise<float>(count, 3, -1, 1));
-  const ValueId stored = net.Const<uint16_t>(DType::kF16, dims, Noise<uint16_t>(count, 3, 0x3000, 0x3800));
-  return net.Add(Op::kDequantize, {stored}, DType::kF32, dims);
-}
-
-std::unique_ptr<Module> Convolution(const Image& image, int64_t results) {
-  const auto& [side, channels, window, half, dilation, images] = image;
-  Net net;
-  const ValueId x = net.Input(DType::kF32, {images, side, side, channels});
-  const ValueId filter = Filter(net, {results, window, window, channels}, half);
-  return net.Take({net.Add(Op::kConv2D, {x, filter, kNoValue}, DType::kF32, {images, side, side, results},
-                           Options("padding", "SAME", "stride_h", 1, "stride_w", 1, "dilation_h_factor",
-                                   dilation, "dilation_w_factor", dilation))});
-}
-
-// XNNPACK's kernels of 32 columns would multiply for nothing.
-TEST(Choices, ConvolutionsThatWasteColumnsStayOnKernels) {
-  const bool wide = __builtin_cpu_supports("avx512f");
-  const std::set<int64_t> wasteful = {5, 8, 9, 16, 17, 24, 33, 48, 72, 80, 104};
-  for (const int64_t results : {4, 5, 8, 9, 16, 17, 24, 25, 32, 33, 48, 49, 72, 80, 81, 104, 112}) {
-    const bool wastes = wide && wasteful.contains(results);
-    const auto refused = [&](const Image& image) {
-      return RunNet(Convolution(image, results)).error.find("which are slow in XNNPACK") != std::string::npos;
-    };
-    EXPECT_EQ(refused({48, 16}), wastes) << results;
-    EXPECT_EQ(refused({48, 16, 1, false, 1, -1}), wastes) << results;
-    EXPECT_EQ(refused({16, 16, 3}), wastes) << results;
-    EXPECT_FALSE(refused({16, 16, 3, false, 2})) << results;  // kernels copy each window
-    EXPECT_FALSE(refused({48, 16, 1, true})) << results;      // XNNPACK unpacks them
-    EXPECT_FALSE(refused({20, 16})) << results;               // too little to pay for a partition
-  }
-}
-
-std::unique_ptr<Module> DepthwiseConvolution(const Image& image, int64_t multiplier) {
-  Net net;
-  const int64_t results = image.channels * multiplier;
-  const ValueId x = net.Input(DType::kF32, {image.images, image.side, image.side, image.channels});
-  const ValueId filter = Filter(net, {1, image.window, image.window, results}, image.half);
-  return net.Take({net.Add(Op::kDepthwiseConv2D, {x, filter, kNoValue}, DType::kF32,
-                           {image.images, image.side, image.side, results},
-                           Options("padding", "SAME", "stride_h", 1, "stride_w", 1, "depth_multiplier",
-                                   static_cast<int>(multiplier)))});
-}
-
-TEST(Choices, DepthwiseConvolutionsStayOnKernelsWhereTheseAreFaster) {
-  const bool wide = __builtin_cpu_supports("avx512f"), vectors = wide || __builtin_cpu_supports("avx");
-  const auto refused = [](const Image& image, int64_t multiplier = 1) {
-    return RunNet(DepthwiseConvolution(image, multiplier)).error.find("which is slower in XNNPACK") !=
-           std::string::npos;
-  };
-  EXPECT_EQ(refused({56, 8, 3}), vectors);
-  EXPECT_EQ(refused({56, 8, 3, false, 1, -1}), vectors);
-  EXPECT_EQ(refused({56, 8, 3, true}), vectors);  // unpacked once, before the first run
-  EXPECT_EQ(refused({24, 64, 5}), vectors);
-  EXPECT_EQ(refused({24, 65, 5}), wide);
-  EXPECT_EQ(refused({7, 960, 3}), wide);
-  EXPECT_FALSE(refused({7, 961, 3}));
-  EXPECT_FALSE(refused({45, 8, 3}));  // too little to pay for a partition
-  EXPECT_FALSE(refused({56, 8, 3}, 2));
-}
-
-TEST(Choices, DepthwiseConvolutionsOfBytesWithLongLinesStayOnKernels) {
-  const auto refused = [](int64_t side, int64_t height, int64_t width) {
-    Net net;
-    const Q q{0.05, 3};
-    const ValueId x = net.Input(DType::kI8, {1, side, side, 8}, q);
-    const auto count = static_cast<size_t>(height * width * 8);
-    const ValueId filter = net.Const<int8_t>(DType::kI8, {1, height, width, 8},
-                                             Noise<int8_t>(count, 5, -127, 127), {Q{0.01, 0}}, 3);
-    const ValueId bias = net.Const<int32_t>(DType::kI32, {8}, std::vector<int32_t>(8), {Q{0.0005, 0}});
-    auto module = net.Take(
-        {net.Add(Op::kDepthwiseConv2D, {x, filter, bias}, DType::kI8, {1, side, side, 8},
-                 Options("padding", "SAME", "stride_h", 1, "stride_w", 1, "depth_multiplier", 1), q)});
-    return RunNet(std::move(module)).error.find("which is slower in XNNPACK") != std::string::npos;
-  };
-  const bool vectors = __builtin_cpu_supports("avx");
-  EXPECT_EQ(refused(28, 5, 5), vectors);
-  EXPECT_EQ(refused(64, 1, 5), vectors);
-  EXPECT_FALSE(refused(64, 5, 4));
-  EXPECT_FALSE(refused(64, 3, 3));
-  EXPECT_FALSE(refused(27, 5, 5));  // too little to pay for a partition
-}
-#endif
-
 // Products of few columns are convolutions of one pixel, which XNNPACK computes with wider kernels.
 TEST(Choices, ProductsOfFewColumnsComputeTheSame) {
   const Narrow nets[] = {
@@ -288,7 +203,7 @@ TEST(Choices, ProductsOfFewColumnsAreReshaped) {
           Model::FromModule(FullyConnected(net), {.registry = XnnpackRegistry(), .delegates = delegates});
       return std::move(*Session::Create(*model, {.threads = 1}));
     };
-    const auto ours = open({{"xnnpack"}}), kernels = open({});
+    const auto ours = open({AllOnXnnpack()}), kernels = open({});
     for (const int64_t batch : {3, 1, 17}) {
       const Tensor x = NoiseFor({DType::kF32, Shape({batch, 600})}, 5);
       std::vector<Tensor> results;
@@ -328,17 +243,6 @@ TEST(Choices, ConstantsOfFewChannelsAreRepeatedAndComputeTheSame) {
       EXPECT_EQ(repeated.size(), 60u);
       EXPECT_EQ(repeated, OverChannels(op, constant_first, 4, 5, false)) << Name(op);
     }
-  }
-}
-
-TEST(Choices, SoftmaxOfManyShortRowsStaysOnKernels) {
-  for (const auto& [rows, length] : {std::pair<int64_t, int64_t>{64, 8}, {63, 8}, {64, 9}, {-1, 3}}) {
-    Net net;
-    const ValueId x = net.Input(DType::kF32, {rows, length});
-    const Ran ran =
-        RunNet(net.Take({net.Add(Op::kSoftmax, {x}, DType::kF32, {rows, length}, Options("beta", 1.0))}));
-    const bool is_slow = ran.error.find("many short rows") != std::string::npos;
-    EXPECT_EQ(is_slow, rows == 64 && length == 8) << ran.error;
   }
 }
 

@@ -96,7 +96,7 @@ void ExpectProduct(const Case& c, const Tensor& input, std::span<const float> y)
 
 void Check(const Case& c, bool delegated, int threads = 1) {
   std::vector<Config::Delegate> delegates;
-  if (delegated) delegates.push_back({"xnnpack"});
+  if (delegated) delegates.push_back(AllOnXnnpack());
   const auto model = Model::FromModule(NetOf(c), {.registry = XnnpackRegistry(), .delegates = delegates});
   ASSERT_TRUE(model) << model.error().message;
   auto session = Session::Create(*model, {.threads = threads});
@@ -123,7 +123,7 @@ TEST(Nibbles, AreCorrectForEveryNumberOfRows) {
 TEST(Nibbles, AreCorrectForOtherNumbersOfRowsThanThoseOfTheFile) {
   for (const int32_t block : {0, 32}) {
     const auto model = Model::FromModule(NetOf({.block = block}),
-                                         {.registry = XnnpackRegistry(), .delegates = {{{"xnnpack"}}}});
+                                         {.registry = XnnpackRegistry(), .delegates = {{AllOnXnnpack()}}});
     ASSERT_TRUE(model) << model.error().message;
     auto session = Session::Create(*model, {});
     ASSERT_TRUE(session) << session.error().message;

@@ -158,7 +158,7 @@ std::unique_ptr<Module> Layers(int64_t rows) {
 }
 
 TEST(Intermediates, LayersInARowNeedTwoPlaces) {
-  Config::Delegate delegate{"xnnpack"};
+  Config::Delegate delegate = AllOnXnnpack();
   const auto model =
       Model::FromModule(Layers(64), {.registry = XnnpackRegistry(), .delegates = std::vector{delegate}});
   ASSERT_TRUE(model) << model.error().message;
@@ -175,7 +175,7 @@ TEST(Intermediates, LayersInARowNeedTwoPlaces) {
 
 // Of one session: places move with the shapes.
 TEST(Intermediates, FollowTheShapesOfTheInputs) {
-  Config::Delegate delegate{"xnnpack"};
+  Config::Delegate delegate = AllOnXnnpack();
   const auto model =
       Model::FromModule(Layers(-1), {.registry = XnnpackRegistry(), .delegates = std::vector{delegate}});
   ASSERT_TRUE(model) << model.error().message;

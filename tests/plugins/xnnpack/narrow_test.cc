@@ -131,7 +131,7 @@ TEST(NarrowConvolutions, OfResizedImages) {
           Model::FromModule(build(declared), {.registry = XnnpackRegistry(), .delegates = delegates});
       return std::move(*Session::Create(*model, {.threads = 1}));
     };
-    const auto ours = open({{"xnnpack"}}), kernels = open({});
+    const auto ours = open({AllOnXnnpack()}), kernels = open({});
     for (const auto& dims : std::vector<std::vector<int64_t>>{
              {1, 8, 16, 3}, {1, 16, 8, 3}, {3, 8, 16, 3}, {2, 4, 32, 3}, {1, 7, 9, 3}, {1, 8, 16, 3}}) {
       const Tensor x = NoiseFor({DType::kF32, Shape(dims)}, 5);

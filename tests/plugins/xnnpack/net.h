@@ -120,6 +120,13 @@ struct Ran {
   std::vector<Placement> placements;
 };
 
+// The delegate for every node that XNNPACK supports, also where kernels are faster.
+inline Config::Delegate AllOnXnnpack() {
+  Config::Delegate delegate{"xnnpack"};
+  delegate.options.Set("placement", "all");
+  return delegate;
+}
+
 // A cache folder for the running test, not created yet.
 inline std::string FreshCache() {
   const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
@@ -140,7 +147,7 @@ inline void ExpectSame(const std::vector<Tensor>& want, const std::vector<Tensor
 inline Ran RunNet(std::unique_ptr<Module> module, const std::string& cache = {}, int threads = 1,
                   bool used = true) {
   std::vector<Config::Delegate> delegates;
-  if (used) delegates.push_back({"xnnpack"});
+  if (used) delegates.push_back(AllOnXnnpack());
   if (used && !cache.empty()) delegates[0].options.Set("weight_cache_path", cache);
   const auto model =
       Model::FromModule(std::move(module), {.registry = XnnpackRegistry(), .delegates = delegates});

@@ -128,7 +128,7 @@ std::unique_ptr<Module> TwoSignatures() {
 TEST(Signatures, PackOnceWhatTheyShare) {
   const std::string cache = FreshCache();
   for (const std::string& path : {std::string(), cache, cache}) {
-    Config::Delegate delegate{"xnnpack"};
+    Config::Delegate delegate = AllOnXnnpack();
     delegate.options.Set("weight_cache_path", path);
     const Said said;
     const auto model = Model::FromModule(TwoSignatures(),
@@ -149,7 +149,7 @@ TEST(Signatures, PackOnceWhatTheyShare) {
 }
 
 TEST(Signatures, PackTwiceWhereSharingIsOff) {
-  Config::Delegate delegate{"xnnpack"};
+  Config::Delegate delegate = AllOnXnnpack();
   delegate.options.Set("share_weights", false);
   const Said said;
   const auto model =
@@ -165,7 +165,7 @@ TEST(Signatures, PackTwiceWhereSharingIsOff) {
 
 // Batches one after the other in one session.
 std::vector<Tensor> RunBatches(const std::string& cache, const std::vector<int64_t>& batches) {
-  Config::Delegate delegate{"xnnpack"};
+  Config::Delegate delegate = AllOnXnnpack();
   delegate.options.Set("weight_cache_path", cache);
   const auto model =
       Model::FromModule(DenseOf(-1)(), {.registry = XnnpackRegistry(), .delegates = std::vector{delegate}});

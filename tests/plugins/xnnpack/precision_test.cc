@@ -18,7 +18,7 @@ struct Result {
 
 std::unique_ptr<Session> Open(std::unique_ptr<Module> module, const char* precision, const std::string& cache,
                               std::string& error) {
-  Config::Delegate delegate{"xnnpack"};
+  Config::Delegate delegate = AllOnXnnpack();
   delegate.options.Set("precision", precision);
   if (!cache.empty()) delegate.options.Set("weight_cache_path", cache);
   const auto model = Model::FromModule(

@@ -82,14 +82,14 @@ TEST(Models, LeaveMemoryOnceTheirWeightsArePacked) {
   ASSERT_TRUE(written) << written.error().message;
   constexpr uint64_t kWeights = 4u * 512 * 512 * 4;
   EXPECT_GE(ResidentAfterARun(path, {}), kWeights);
-  EXPECT_LE(ResidentAfterARun(path, {{"xnnpack"}}), kWeights / 8);
+  EXPECT_LE(ResidentAfterARun(path, {AllOnXnnpack()}), kWeights / 8);
   std::filesystem::remove(path);
 }
 
 // Runs the net from the cache; then says so, waits until all have, tells its share of the packed weights, and
 // waits again.
 int Holder(const Build& net, const std::string& cache, int to_parent, int all_run, int all_measured) {
-  Config::Delegate delegate{"xnnpack"};
+  Config::Delegate delegate = AllOnXnnpack();
   delegate.options.Set("weight_cache_path", cache);
   const auto model =
       Model::FromModule(net(), {.registry = XnnpackRegistry(), .delegates = std::vector{delegate}});

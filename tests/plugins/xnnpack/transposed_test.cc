@@ -99,41 +99,5 @@ TEST(StridedSlice, WithEndAsAnOffsetIsLeftToTheKernels) {
     EXPECT_EQ(ran.outputs[0].data.As<float>()[i], 2 * given.data.As<float>()[i + 1]);
 }
 
-// Transposed convolutions in steps of two, and whether kernels run them because these are faster.
-struct Sizes {
-  int64_t side, channels, results, window;
-  bool floats, faster;
-};
-
-TEST(Transposed, StayOnKernelsWhereTheseAreFaster) {
-#if defined(__x86_64__)
-  const bool wide = __builtin_cpu_supports("avx512f"), vectors = wide || __builtin_cpu_supports("avx");
-#else
-  const bool wide = false, vectors = false;
-#endif
-  const Sizes rows[] = {{16, 64, 32, 3, true, vectors}, {64, 16, 1, 4, true, vectors},
-                        {96, 24, 2, 2, true, false},    {4, 8, 8, 3, true, false},
-                        {16, 128, 64, 2, false, wide},  {64, 16, 1, 4, false, wide},
-                        {16, 64, 32, 3, false, false}};
-  for (const auto& [side, channels, results, window, floats, faster] : rows) {
-    Net net;
-    const auto out = static_cast<int32_t>(2 * side);
-    const ValueId shape = net.Const<int32_t>(DType::kI32, {4}, {1, out, out, static_cast<int32_t>(results)});
-    const auto count = static_cast<size_t>(results * window * window * channels);
-    const std::vector<int64_t> dims = {results, window, window, channels};
-    const ValueId filter = floats ? net.Const<float>(DType::kF32, dims, Noise<float>(count, 3, -1, 1))
-                                  : net.Const<int8_t>(DType::kI8, dims, Noise<int8_t>(count, 3, -127, 127),
-                                                      std::vector<Q>(static_cast<size_t>(results), Q{0.02f}));
-    const DType type = floats ? DType::kF32 : DType::kI8;
-    const ValueId x = net.Input(type, {1, side, side, channels}, {floats ? 0 : 0.05f, 0});
-    const Ran ran = RunNet(net.Take(
-        {net.Add(Op::kTransposeConv, {shape, filter, x}, type, {1, out, out, results},
-                 Options("padding", "SAME", "stride_h", 2, "stride_w", 2), {floats ? 0 : 0.5f, 0})}));
-    EXPECT_EQ(ran.error.find("slower in XNNPACK") != std::string::npos, faster)
-        << side << ' ' << channels << ' ' << results << (floats ? " f32: " : " i8: ") << ran.error;
-    EXPECT_EQ(ran.outputs.size(), 1u) << ran.error;
-  }
-}
-
 }  // namespace
 }  // namespace fusebox::xnnpack_test

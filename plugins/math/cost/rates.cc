@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/math/cost/rates.h"
+
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
+namespace fusebox::math {
+namespace {
+
+struct Row {
+  Isa isa;
+  Rates kernels, xnnpack;
+};
+
+constexpr Row kRows[] = {
+#include "plugins/math/cost/rates.inc"
+};
+
+// Rates on vectors half as long, without dot products of bytes (AVX2) or with all else the same (AVX-512):
+// not measured, but derived.
+constexpr Row Derived(Isa isa, const Row& measured, double vectors, double byte_products) {
+  Row row = measured;
+  row.isa = isa;
+  for (Rates* const rates : {&row.kernels, &row.xnnpack}) {
+    for (const Item item : {kF32Product, kF32Tap, kF32FarTap, kI8Tap, kI8FarTap, kU8Product, kF32Element,
+                            kI8Element, kFunction})
+      (*rates)[item] *= vectors;
+    (*rates)[kI8Product] *= byte_products;
+  }
+  return row;
+}
+constexpr Row kAvx512Row = Derived(Isa::kAvx512, kRows[0], 1, 2);
+constexpr Row kAvx2Row = Derived(Isa::kAvx2, kRows[0], 2, 4);
+
+const Row* BestRow() {
+  static const Row* const best = []() -> const Row* {
+    for (const Row* const row : {&kRows[0], &kAvx512Row, &kAvx2Row})
+      if (row->isa == BestIsa()) return row;
+    return nullptr;
+  }();
+  return best;
+}
+
+}  // namespace
+
+Isa BestIsa() {
+#if defined(__aarch64__)
+  constexpr unsigned long kDotProducts = 1UL << 20;
+  return (getauxval(AT_HWCAP) & kDotProducts) != 0 ? Isa::kNeonDot : Isa::kNeon;
+#elif defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+    return __builtin_cpu_supports("avx512vnni") ? Isa::kAvx512Vnni : Isa::kAvx512;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::kAvx2;
+  return Isa::kSse4;
+#else
+  return Isa::kSse4;
+#endif
+}
+
+const Rates* KernelRates() { return BestRow() == nullptr ? nullptr : &BestRow()->kernels; }
+const Rates* XnnpackRates() { return BestRow() == nullptr ? nullptr : &BestRow()->xnnpack; }
+
+}  // namespace fusebox::math

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The work that a node is for XNNPACK, and how long it takes.
+#pragma once
+
+#include <fusebox/delegate.hpp>
+
+#include "plugins/math/cost/rates.h"
+#include "plugins/math/cost/shapes.h"
+
+namespace fusebox::xnnpack {
+
+math::Work WorkOf(const math::ProductShape&, math::Isa);
+math::Work WorkOf(const math::TapsShape&, math::Isa);
+math::Work WorkOf(const math::TransposedShape&, math::Isa);
+math::Work WorkOf(const math::ElementsShape&, math::Isa);
+
+// The product that CONV_2D or FULLY_CONNECTED is defined as.
+std::optional<math::ProductShape> DefinedProductOf(const sdk::Node& n);
+
+// Nanoseconds on one thread, or FBX_NO_COST.
+double CostOf(const sdk::Node& n);
+double BorderCost(uint64_t bytes);
+
+}  // namespace fusebox::xnnpack
