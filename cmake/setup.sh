@@ -13,6 +13,7 @@ cmake                 own    cmake
 ninja-build           own    ninja
 ccache                own    ccache
 python3               own    python3
+dpkg-dev              own    dpkg-shlibdeps
 python3-dask          own    python:dask.array
 python3-distributed   own    python:distributed
 patchelf              own    patchelf

@@ -25,8 +25,8 @@ namespace fusebox::cli {
 namespace {
 
 using converter::Conversion, converter::Meaning, converter::Report, converter::Words;
-using converter::kComposites, converter::kKeepBodies, converter::kPlaceholders, converter::kQuantize,
-    converter::kVerify;
+using converter::kComposites, converter::kEndTypes, converter::kKeepBodies, converter::kPlaceholders,
+    converter::kQuantize, converter::kVerify;
 
 constexpr const char* kConvertFooter =
     R"(INPUT is the folder of a TensorFlow SavedModel, a frozen graph of TensorFlow 1 (.pb or .pbtxt), a Keras file of a whole model

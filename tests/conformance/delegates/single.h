@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "host/plugin/config.h"
 #include "tests/conformance/case.h"
 
 namespace fusebox {
