@@ -212,28 +212,30 @@ struct TransposeConv {
         const int64_t count = std::min(state.chunk, end - pixel);
         product_->Sum(n, state.product, input, part.worker, part.image * g.image() + pixel, count, products);
         VectorizedFor<Sum>([&]() FUSEBOX_INLINE {
-          for (int64_t i = 0; i < count; ++i) AddPixel(g, part, pixel + i, products + i * stride, totals);
+          for (int64_t i = 0; i < count; ++i) AddPixel(g, part, z, pixel + i, products + i * stride, totals);
         });
       }
     }
   }
 
-  // Adds all taps of an input pixel.
+  // Adds all taps of an input pixel of plane z.
   template <class Sum>
-  FUSEBOX_INLINE static void AddPixel(const ConvGeometry& g, const Lines& part, int64_t pixel,
+  FUSEBOX_INLINE static void AddPixel(const ConvGeometry& g, const Lines& part, int64_t z, int64_t pixel,
                                       const Sum* products, Sum* totals) {
-    const int64_t z0 = pixel / g.width.out / g.height.out * g.depth.slide.stride - g.depth.before;
-    const int64_t y0 = pixel / g.width.out % g.height.out * g.height.slide.stride - g.height.before;
-    const int64_t x0 = pixel % g.width.out * g.width.slide.stride - g.width.before;
+    const int64_t above = pixel / g.width.out;  // lines of the input
+    const int64_t z0 = z * g.depth.slide.stride - g.depth.before;
+    const int64_t y0 = (above - z * g.height.out) * g.height.slide.stride - g.height.before;
+    const int64_t x0 = (pixel - above * g.width.out) * g.width.slide.stride - g.width.before;
     const int64_t dilation = g.width.slide.dilation;
-    const TapRange xs = InsideTaps(x0, g.width.taps, dilation, g.width.in);
+    const TapRange xs = dilation == 1
+                            ? TapRange{std::max<int64_t>(0, -x0), std::min(g.width.taps, g.width.in - x0)}
+                            : InsideTaps(x0, g.width.taps, dilation, g.width.in);
     const int64_t together = dilation == 1 ? xs.last - xs.first : 1;  // taps of adjacent pixels
     const int64_t values = together * g.in_channels;
     for (int64_t kz = 0; kz < g.depth.taps; ++kz) {
       for (int64_t ky = 0; ky < g.height.taps; ++ky) {
-        const int64_t z = z0 + kz * g.depth.slide.dilation;
         const int64_t y = y0 + ky * g.height.slide.dilation;
-        const int64_t line = z * g.height.in + y - part.first;
+        const int64_t line = (z0 + kz * g.depth.slide.dilation) * g.height.in + y - part.first;
         if (y < 0 || y >= g.height.in || line < 0 || line >= part.count) continue;
         for (int64_t kx = xs.first; kx < xs.last; kx += together) {
           const Sum* const from = products + ((kz * g.height.taps + ky) * g.width.taps + kx) * g.in_channels;
