@@ -22,7 +22,7 @@ void CopyBox(const fbx_host* host, size_t width, const Shape& dims, const void* 
              void* dst, const Shape& dst_strides);
 
 // memcpy, faster for few bytes.
-inline void CopyBytes(std::byte* to, const std::byte* from, size_t bytes) {
+[[gnu::always_inline]] inline void CopyBytes(std::byte* to, const std::byte* from, size_t bytes) {
   const auto ends = [&]<size_t kBytes>(std::array<std::byte, kBytes> first) {
     auto last = first;
     std::memcpy(&first, from, kBytes);

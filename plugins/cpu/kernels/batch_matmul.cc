@@ -48,7 +48,7 @@ struct BatchMatMul {
 
   State prepare(const Node& n, Plan& plan) const {
     State state;
-    state.product = product_->Prepare(n, plan, TaskOf(n), SamplesOf(n));
+    state.product = product_->Prepare(n, plan, TaskOf(n));
     const auto size = static_cast<int64_t>(ElementSize(n.in(0).dtype()));
     if (adj_x_) state.rows = plan.scratch(static_cast<size_t>(Product(Count(n.in(0).dims()), size)));
     return state;
@@ -56,19 +56,19 @@ struct BatchMatMul {
 
   void invoke(const Node& n, const State& state) const {
     if (n.out(0).count() == 0) return;
-    ProductTask task = TaskOf(n);
-    task.input = product_->Begin(n, state.product, task, SamplesOf(n), Rows(n, state));
+    const ProductShape& shape = state.product.task.shape;
+    ProductPart part{.input = product_->Begin(n, state.product, Rows(n, state))};
     const Shape x = Leading(Shape(n.in(0)));
     const Shape y = Leading(Shape(n.in(1)));
     const Shape batch = Broadcast(x, y);
     Walk<2> walk(batch, {BroadcastStrides(x, batch), BroadcastStrides(y, batch)});
     walk.Seek(0);
     for (int64_t i = 0; i < Count(batch); ++i, walk.Next()) {
-      task.first_row = walk.offset(0) * task.shape.m;
-      task.weights_change = i == 0 || walk.offset(1) != task.matrix;
-      task.matrix = walk.offset(1);
-      product_->Run(n, state.product, task);
-      task.at += task.shape.m * task.shape.n;
+      part.first_row = walk.offset(0) * shape.m;
+      part.weights_change = i == 0 || walk.offset(1) != part.matrix;
+      part.matrix = walk.offset(1);
+      product_->Run(n, state.product, part);
+      part.at += shape.m * shape.n;
     }
   }
 
@@ -87,15 +87,12 @@ struct BatchMatMul {
   static int64_t Last(const Shape& s, bool last) { return s[s.rank() - (last ? 1 : 2)]; }
   static Shape Leading(const Shape& s) { return Shape({s.begin(), static_cast<size_t>(s.rank() - 2)}); }
 
+  // Each row of x may have a scale.
   ProductTask TaskOf(const Node& n) const {
     const Shape x(n.in(0));
-    return {.shape = {Last(x, adj_x_), Last(Shape(n.in(1)), !adj_y_), Last(x, !adj_x_)}};
-  }
-
-  // Each row of x may have a scale.
-  int64_t SamplesOf(const Node& n) const {
-    const Shape x(n.in(0));
-    return Product(Count(Leading(x)), Last(x, adj_x_));
+    const int64_t m = Last(x, adj_x_);
+    return {.shape = {m, Last(Shape(n.in(1)), !adj_y_), Last(x, !adj_x_)},
+            .samples = Product(Count(Leading(x)), m)};
   }
 
   // The rows of x, one after the other.

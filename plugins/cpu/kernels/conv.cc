@@ -103,7 +103,7 @@ struct Conv {
 
   // TFLite gives a hybrid input a zero point if the weights have per-channel scales.
   explicit Conv(const Node& n) : window_(ReadWindowOptions(n)) {
-    ProductSpec spec{.operands = Form::operands, .activation = FusedActivation(n), .window = true};
+    ProductSpec spec{.operands = Form::operands, .activation = FusedActivation(n), .images = true};
     spec.asymmetric = n.in(1).quant() && n.in(1).quant()->count > 1;
     const bool known = n.in(0).rank() > 0 && n.in(0).dim(n.in(0).rank() - 1) > 0;
     if (n.in(1).is_const() && known) spec.shape = Form::Weights(n.in(0), n.in(1));
@@ -119,21 +119,16 @@ struct Conv {
 
   State prepare(const Node& n, Plan& plan) const {
     const ConvGeometry g = Form::Geometry(n, window_);
-    return product_->Prepare(n, plan, TaskOf(g), g.batch);
+    ProductTask task{.shape = {g.pixels(), g.out_channels / g.groups(), g.patch(), g.groups()},
+                     .samples = g.batch,
+                     .rows_per_sample = std::max<int64_t>(1, g.image())};
+    if (!g.patches_are_pixels()) task.window = g;
+    return product_->Prepare(n, plan, task);
   }
 
-  void invoke(const Node& n, const State& state) const {
-    const ConvGeometry g = Form::Geometry(n, window_);
-    product_->RunAll(n, state, TaskOf(g), g.batch);
-  }
+  void invoke(const Node& n, const State& state) const { product_->RunAll(n, state); }
 
  private:
-  static ProductTask TaskOf(const ConvGeometry& g) {
-    return {.shape = {g.pixels(), g.out_channels / g.groups(), g.patch(), g.groups()},
-            .window = g.patches_are_pixels() ? nullptr : &g,
-            .rows_per_sample = std::max<int64_t>(1, g.image())};
-  }
-
   WindowOptions window_;
   std::unique_ptr<const MatrixProduct> product_;
 };

@@ -69,7 +69,7 @@ struct DepthwiseConv2D {
     if (channels >= 0 && outs >= 0 && (channels == 0 || outs % channels != 0))
       Fail(std::to_string(outs) + " filters for " + std::to_string(channels) + " channels", Operand(1));
     if (quantized) CheckQuantized(n, kOperands, outs);
-    else CheckBias(n, 2, outs);
+    else CheckBias(n, 0, 2, outs);
     out.set(0, in.dtype(),
             {DimOrUnknown(in, 0), OutputSize(DimOrUnknown(in, 1), DimOrUnknown(filter, 1), w.height, w.same),
              OutputSize(DimOrUnknown(in, 2), DimOrUnknown(filter, 2), w.width, w.same), outs});
@@ -264,8 +264,8 @@ struct DepthwiseConv2D {
     const int8_t* const input =
         bytes_->Bytes(n, state.bytes, n.in(0).dim(0), n.in(0).data<const std::byte>());
     job.input = Repeated(n, state, job.multiplier, input);
-    if (!bytes_->KeepsPacked(shape)) bytes_->PackNow(n, state.bytes, state.bytes_plan, shape);
-    const std::byte* const packed = bytes_->Packed(n, state.bytes_plan, shape);
+    if (!state.bytes_plan.kept) bytes_->PackNow(n, state.bytes, state.bytes_plan, shape);
+    const std::byte* const packed = bytes_->Packed(n, state.bytes_plan);
     const int64_t channels = job.out_channels;
     const int64_t width = job.out_width * channels;
     const int64_t line = LineOf(job);
@@ -274,7 +274,7 @@ struct DepthwiseConv2D {
       const int8_t** const lines = n.scratch<const int8_t*>(state.lines) + worker * job.filter_height;
       int8_t* const padded = n.scratch<int8_t>(state.padded) + worker * job.filter_height * line;
       PointLines(job, row, bytes_->Pad(n, state.bytes, image), line, padded, lines);
-      bytes_->RunTaps(n, {state.bytes, shape, packed, lines, job.right.stride * channels,
+      bytes_->RunTaps(n, {state.bytes, state.bytes_plan, shape, packed, lines, job.right.stride * channels,
                           job.right.dilation * channels, job.out_width, image, row * width,
                           bytes_->hybrid() ? n.scratch<int32_t>(state.sums) + worker * width : nullptr});
     });

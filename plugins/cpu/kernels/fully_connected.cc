@@ -53,13 +53,10 @@ struct FullyConnected {
 
   State prepare(const Node& n, Plan& plan) const {
     const ProductShape shape = ShapeOf(n);
-    return product_->Prepare(n, plan, {.shape = shape}, shape.m);
+    return product_->Prepare(n, plan, {.shape = shape, .samples = shape.m});
   }
 
-  void invoke(const Node& n, const State& state) const {
-    const ProductShape shape = ShapeOf(n);
-    product_->RunAll(n, state, {.shape = shape}, shape.m);
-  }
+  void invoke(const Node& n, const State& state) const { product_->RunAll(n, state); }
 
  private:
   // Number of input rows of `depth` elements; -1: unknown.

@@ -34,6 +34,9 @@ struct BytePlan {
   uint32_t workers = 0;  // number of scratch areas
   bool copied = false;
   bool sums = false;
+  bool kept = false;        // the packed weights are
+  ByteLayout layout = {};   // of a packed matrix
+  size_t matrix_bytes = 0;  // of a packed matrix
   uint32_t rows_slot = 0;
   uint32_t terms_slot = 0;
   uint32_t sums_slot = 0;

@@ -15,7 +15,7 @@ void MatrixProduct::Supports(const Node& n, const ProductOperands& o) {
 void MatrixProduct::Check(const Node& n, const ProductOperands& o, int64_t outputs) {
   if (TakesQuantized(n, o)) return CheckQuantized(n, o, outputs);
   SameDtype(n, o.input, o.weights);
-  CheckBias(n, o.bias, outputs);
+  CheckBias(n, o.input, o.bias, outputs);
 }
 
 std::unique_ptr<const MatrixProduct> MatrixProduct::Choose(const Node& n, const ProductSpec& spec) {
@@ -23,6 +23,16 @@ std::unique_ptr<const MatrixProduct> MatrixProduct::Choose(const Node& n, const 
   if (spec.operands.blocks && HasBlocks(n, spec.operands)) return ProductOfBlocks(n, spec);
   if (n.in(spec.operands.input).dtype() == FBX_I16) return ProductOfWords(n, spec);
   return ProductOfBytes(n, spec);
+}
+
+ProductSums MatrixProduct::Sums(const ProductState&) const { Fail("blocks have no sums"); }
+void MatrixProduct::Sum(const Node&, const ProductState&, const void*, uint32_t, int64_t, int64_t,
+                        void*) const {
+  Fail("blocks have no sums");
+}
+void MatrixProduct::Finish(const Node&, const ProductState&, int64_t, int64_t, int64_t, void*,
+                           int64_t) const {
+  Fail("blocks have no sums");
 }
 
 }  // namespace fusebox::cpu

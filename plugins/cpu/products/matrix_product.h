@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix product inside CONV_2D, CONV_3D, FULLY_CONNECTED and BATCH_MATMUL: C[m][n] = activation(the sum
-// over k of A[m][k] * B[n][k] + bias[n]). An op only declares where its rows are. The dtypes of its operands
+// The matrix product inside convolutions, FULLY_CONNECTED and BATCH_MATMUL: C[m][n] = activation(the sum over
+// k of A[m][k] * B[n][k] + bias[n]). An op only declares where its rows are. The dtypes of its operands
 // choose a variant, once:
 //   floats   f32 with packed weights, or with weights as they are stored for few rows; f64 as stored
 //   bytes    i8 and u8 with packed weights; f32 rows that each run quantizes to bytes (hybrid)
@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "plugins/cpu/base/activation.h"
 #include "plugins/cpu/products/byte_tiles.h"
@@ -24,11 +25,22 @@ struct ProductSpec {
   ProductOperands operands;
   Activation activation = Activation::kNone;
   bool asymmetric = false;  // hybrid rows have zero points
-  bool window = false;      // rows are input patches
+  bool images = false;      // rows are pixels or patches of images: there are many
   ProductShape shape;
 };
 
+// The rows of a plan: patches of `window` for each group, or rows that lie one after the other.
+struct ProductTask {
+  ProductShape shape;
+  std::optional<ConvGeometry> window;
+  int64_t samples = 1;          // parts of the input with separate scales, if hybrid
+  int64_t rows_per_sample = 1;  // output rows
+  bool sums = false;            // for Sum and Finish instead of Run
+};
+
 struct FloatPlan {
+  bool panels = false;   // multiplies packed weights,
+  bool kept = false;     // which are constant
   int64_t chunk = 0;     // patches per buffer
   uint32_t workers = 0;  // number of buffers
   uint32_t patches = 0;
@@ -37,6 +49,7 @@ struct FloatPlan {
 };
 
 struct ProductState {
+  ProductTask task;
   FloatPlan floats;
   BytePlan bytes_plan;
   QuantizedBytes::State bytes;
@@ -44,16 +57,20 @@ struct ProductState {
   QuantizedWords::State words;
 };
 
-// One product of a run. The rows are patches of `window` for each group, or lie one after the other.
-struct ProductTask {
-  ProductShape shape;
-  const ConvGeometry* window = nullptr;
+// One of the products of a run.
+struct ProductPart {
   const void* input = nullptr;  // from Begin
   int64_t first_row = 0;        // of the input
-  int64_t rows_per_sample = 1;  // a sample has one scale, if hybrid
   int64_t matrix = 0;           // the first of the weights' matrices
   bool weights_change = true;   // since the last product of the run
   int64_t at = 0;               // element of the result
+};
+
+// The type of sums, the distance between the sums of two rows, and the most rows of a call.
+struct ProductSums {
+  fbx_dtype dtype;
+  int64_t stride;
+  int64_t rows;
 };
 
 class MatrixProduct {
@@ -65,17 +82,24 @@ class MatrixProduct {
   static std::unique_ptr<const MatrixProduct> Choose(const Node& n, const ProductSpec& spec);
 
   virtual ~MatrixProduct() = default;
-  // `samples`: parts of the input with separate scales, if hybrid.
-  virtual ProductState Prepare(const Node& n, Plan& plan, const ProductTask& task, int64_t samples) const = 0;
-  // Each run begins with this. Returns the input as the tasks read it.
-  virtual const void* Begin(const Node& n, const ProductState& state, const ProductTask& task,
-                            int64_t samples, const void* input) const = 0;
-  virtual void Run(const Node& n, const ProductState& state, const ProductTask& task) const = 0;
+  virtual ProductState Prepare(const Node& n, Plan& plan, const ProductTask& task) const = 0;
+  // Each run begins with this. Returns the input as the parts read it.
+  virtual const void* Begin(const Node& n, const ProductState& state, const void* input) const = 0;
+  virtual void Run(const Node& n, const ProductState& state, const ProductPart& part) const = 0;
+
+  // For ops that add rows of a product before they are results. Blocks have no sums.
+  virtual ProductSums Sums(const ProductState& state) const;
+  // Writes the sums of rows [first, first + count). `worker`: of the plan.
+  virtual void Sum(const Node& n, const ProductState& state, const void* input, uint32_t worker,
+                   int64_t first, int64_t count, void* sums) const;
+  // Writes results from element `at` on, of pixels of one sample. Their sums [pixels][channels] may lie in
+  // the result if they are of its dtype, and change.
+  virtual void Finish(const Node& n, const ProductState& state, int64_t sample, int64_t pixels,
+                      int64_t channels, void* sums, int64_t at) const;
 
   // A run of one product.
-  void RunAll(const Node& n, const ProductState& state, ProductTask task, int64_t samples) const {
-    task.input = Begin(n, state, task, samples, n.in(operands_.input).data<const std::byte>());
-    Run(n, state, task);
+  void RunAll(const Node& n, const ProductState& state) const {
+    Run(n, state, {.input = Begin(n, state, n.in(operands_.input).data<const std::byte>())});
   }
 
  protected:

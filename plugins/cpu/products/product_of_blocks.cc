@@ -16,10 +16,9 @@ class BlockProduct final : public MatrixProduct {
  public:
   BlockProduct(const Node& n, const ProductSpec& spec);
 
-  ProductState Prepare(const Node& n, Plan& plan, const ProductTask& task, int64_t samples) const override;
-  const void* Begin(const Node& n, const ProductState& state, const ProductTask& task, int64_t samples,
-                    const void* input) const override;
-  void Run(const Node& n, const ProductState& state, const ProductTask& task) const override;
+  ProductState Prepare(const Node& n, Plan& plan, const ProductTask& task) const override;
+  const void* Begin(const Node& n, const ProductState& state, const void* input) const override;
+  void Run(const Node& n, const ProductState& state, const ProductPart& part) const override;
 
  private:
   // One block of all outputs: packed weights, and by output their sum and scale.
@@ -53,17 +52,15 @@ BlockProduct::BlockProduct(const Node& n, const ProductSpec& spec)
   if (keeps_weights(n.host())) PackOnce(n);
 }
 
-ProductState BlockProduct::Prepare(const Node& n, Plan& plan, const ProductTask& task,
-                                   int64_t samples) const {
-  ProductState state;
+ProductState BlockProduct::Prepare(const Node& n, Plan& plan, const ProductTask& task) const {
+  ProductState state{.task = task};
   state.bytes_plan = PlanBytes(plan, task.shape, false, true);
-  state.bytes = input_.Prepare(n, plan, samples);
+  state.bytes = input_.Prepare(n, plan, task.samples);
   return state;
 }
 
-const void* BlockProduct::Begin(const Node& n, const ProductState& state, const ProductTask&, int64_t samples,
-                                const void* input) const {
-  return input_.Bytes(n, state.bytes, samples, input);
+const void* BlockProduct::Begin(const Node& n, const ProductState& state, const void* input) const {
+  return input_.Bytes(n, state.bytes, state.task.samples, input);
 }
 
 ByteLayout BlockProduct::Layout(const Node& n) const {
@@ -125,11 +122,12 @@ void BlockProduct::Pack(const Node& n, std::byte* to) const {
   }
 }
 
-void BlockProduct::Run(const Node& n, const ProductState& state, const ProductTask& task) const {
-  if (task.shape.m == 0 || task.shape.n == 0) return;
+void BlockProduct::Run(const Node& n, const ProductState& state, const ProductPart& part) const {
+  const ProductShape& s = state.task.shape;
+  if (s.m == 0 || s.n == 0) return;
   PackOnce(n);
-  ForByteTiles(n, state.bytes_plan, task.shape, [&](const ByteTile& part) {
-    RunPart(n, state, task.shape, part, static_cast<const int8_t*>(task.input));
+  ForByteTiles(n, state.bytes_plan, s, [&](const ByteTile& tile) {
+    RunPart(n, state, s, tile, static_cast<const int8_t*>(part.input));
   });
 }
 

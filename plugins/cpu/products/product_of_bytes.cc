@@ -11,38 +11,60 @@ class ByteProduct final : public MatrixProduct {
     bytes_.KeepPacked(n, spec.shape.n, spec.shape.k);
   }
 
-  ProductState Prepare(const Node& n, Plan& plan, const ProductTask& task, int64_t samples) const override {
-    ProductState state;
-    state.bytes = bytes_.Prepare(n, plan, samples);
-    state.bytes_plan = bytes_.PlanBytes(n, plan, task.shape, task.window != nullptr);
+  ProductState Prepare(const Node& n, Plan& plan, const ProductTask& task) const override {
+    ProductState state{.task = task};
+    state.bytes = bytes_.Prepare(n, plan, task.samples);
+    state.bytes_plan = bytes_.PlanBytes(n, plan, task.shape, task.window.has_value());
     return state;
   }
 
-  const void* Begin(const Node& n, const ProductState& state, const ProductTask& task, int64_t samples,
-                    const void* input) const override {
-    const int8_t* const rows = bytes_.Bytes(n, state.bytes, samples, input);
-    if (!bytes_.KeepsPacked(task.shape)) bytes_.PackNow(n, state.bytes, state.bytes_plan, task.shape);
+  const void* Begin(const Node& n, const ProductState& state, const void* input) const override {
+    const int8_t* const rows = bytes_.Bytes(n, state.bytes, state.task.samples, input);
+    if (!state.bytes_plan.kept) bytes_.PackNow(n, state.bytes, state.bytes_plan, state.task.shape);
     return rows;
   }
 
-  void Run(const Node& n, const ProductState& state, const ProductTask& task) const override {
-    const ProductShape& s = task.shape;
-    const auto* const input = static_cast<const int8_t*>(task.input) + task.first_row * s.k;
-    const bool first_row = task.window == nullptr && task.matrix == 0 && task.first_row == 0;
-    if (first_row && bytes_.RunFirstRow(n, state.bytes, input, s, task.at)) return;
-    const std::byte* const packed =
-        bytes_.Packed(n, state.bytes_plan, s) + static_cast<size_t>(task.matrix) * bytes_.MatrixBytes(s);
+  void Run(const Node& n, const ProductState& state, const ProductPart& part) const override {
+    const ProductShape& s = state.task.shape;
+    const auto* const input = static_cast<const int8_t*>(part.input) + part.first_row * s.k;
+    const bool first_row = !state.task.window && part.matrix == 0 && part.first_row == 0;
+    if (first_row && bytes_.RunFirstRow(n, state.bytes, state.bytes_plan, input, s, part.at)) return;
     const auto pad = [&](int64_t image) { return bytes_.Pad(n, state.bytes, image); };
-    bytes_.RunBytes(n,
-                    {state.bytes, state.bytes_plan, s, packed, task.first_row, task.rows_per_sample, task.at},
+    bytes_.RunBytes(n, TaskOf(n, state, part),
                     [&](int64_t group, int64_t first, int64_t count, int8_t* patches) {
-                      if (task.window == nullptr) return ByteProductRows{input + first * s.k, s.k};
-                      CopyPatches(*task.window, input, group, first, count, patches, pad);
+                      if (!state.task.window) return ByteProductRows{input + first * s.k, s.k};
+                      CopyPatches(*state.task.window, input, group, first, count, patches, pad);
                       return ByteProductRows{patches, s.k};
                     });
   }
 
+  ProductSums Sums(const ProductState& state) const override {
+    const auto width = static_cast<int64_t>(SumsWidth());
+    return {FBX_I32, (state.task.shape.n + width - 1) / width * width, state.bytes_plan.chunk};
+  }
+
+  void Sum(const Node& n, const ProductState& state, const void* input, uint32_t worker, int64_t first,
+           int64_t count, void* sums) const override {
+    const int64_t k = state.task.shape.k;
+    const ByteProductRows rows{static_cast<const int8_t*>(input) + first * k, k};
+    bytes_.RunSums(n, TaskOf(n, state, {}), worker, first, count, rows, static_cast<int32_t*>(sums),
+                   Sums(state).stride);
+  }
+
+  void Finish(const Node& n, const ProductState& state, int64_t sample, int64_t pixels, int64_t channels,
+              void* sums, int64_t at) const override {
+    bytes_.FinishPixels(n, state.bytes, sample, pixels, channels, static_cast<int32_t*>(sums), at);
+  }
+
  private:
+  QuantizedBytes::BytesTask TaskOf(const Node& n, const ProductState& state, const ProductPart& part) const {
+    const BytePlan& plan = state.bytes_plan;
+    return {state.bytes,      plan,
+            state.task.shape, bytes_.Packed(n, plan) + static_cast<size_t>(part.matrix) * plan.matrix_bytes,
+            part.first_row,   state.task.rows_per_sample,
+            part.at};
+  }
+
   QuantizedBytes bytes_;
 };
 

@@ -36,13 +36,10 @@ class QuantizedBytes {
   // In init. Constant weights are kept packed as matrices [channels, depth] ([depth, channels] if
   // transposed): for a store at once, otherwise from the first invoke on.
   void KeepPacked(const Node& n, int64_t channels, int64_t depth, TapLines lines = {});
-  // Returns the size of a packed matrix.
-  size_t MatrixBytes(const ProductShape& shape) const;
-  // Constant weights for this shape are kept packed; others are packed by each invoke (PackNow).
-  bool KeepsPacked(const ProductShape& shape) const;
+  // In an invoke with weights that are not kept packed: packs them.
   void PackNow(const Node& n, const State& state, const BytePlan& plan, const ProductShape& shape) const;
   // The packed matrices. Any thread.
-  const std::byte* Packed(const Node& n, const BytePlan& plan, const ProductShape& shape) const;
+  const std::byte* Packed(const Node& n, const BytePlan& plan) const;
   // Each invoke begins with this.
   void Start(const Node& n) const;
   // Returns the input as bytes; a hybrid input is quantized by samples. Padding of a sample has the value
@@ -73,13 +70,14 @@ class QuantizedBytes {
                ByteProductRows rows, int32_t* sums, int64_t stride) const;
   // The first product of one row with constant weights, without packing them; false: not done. `input`: from
   // Bytes. `at`: element of the result.
-  bool RunFirstRow(const Node& n, const State& state, const int8_t* input, const ProductShape& shape,
-                   int64_t at) const;
+  bool RunFirstRow(const Node& n, const State& state, const BytePlan& plan, const int8_t* input,
+                   const ProductShape& shape, int64_t at) const;
   // Output pixels of a depthwise convolution, of one sample, from element `at` of the result on. The shape's
   // columns are channels, its depth the taps. Lines and steps as in ByteTaps.
   // `sums`: [pixels][channels], if hybrid.
   struct TapsTask {
     const State& state;
+    const BytePlan& plan;
     const ProductShape& shape;
     const std::byte* packed;
     const int8_t* const* lines;
@@ -115,6 +113,8 @@ class QuantizedBytes {
 
   void QuantizeSamples(const Node& n, const State& state, int64_t samples, int64_t each, const float* from,
                        int8_t* to) const;
+  // Constant weights for this shape are kept packed.
+  bool KeepsPacked(const ProductShape& shape) const;
   int64_t Matrices(const Node& n, int64_t channels, int64_t depth) const;
   ByteLayout LayoutOf(const ProductShape& shape, bool kept) const;
   ProductShape KeptShape() const { return {0, weights_->channels, weights_->depth, 1, weights_->lines}; }

@@ -26,12 +26,11 @@ void Widen(const Tensor& bytes, int64_t first, int64_t count, int32_t zero, int1
 
 }  // namespace
 
-bool QuantizedBytes::RunFirstRow(const Node& n, const State& state, const int8_t* input,
+bool QuantizedBytes::RunFirstRow(const Node& n, const State& state, const BytePlan& plan, const int8_t* input,
                                  const ProductShape& s, int64_t at) const {
+  if (s.m * s.groups != 1 || !plan.kept || weights_->packed.made()) return false;
   const Tensor w = n.in(operands_.weights);
-  if (s.m * s.groups != 1 || !KeepsPacked(s) || operands_.transposed || !Contains(kBytes, w.dtype()) ||
-      weights_->packed.made() || weights_->used.exchange(true))
-    return false;
+  if (operands_.transposed || !Contains(kBytes, w.dtype()) || weights_->used.exchange(true)) return false;
   std::vector<int16_t> row(static_cast<size_t>(s.k));
   if (hybrid_) Widen(input, s.k, n.scratch<int32_t>(state.zeros)[0], row.data());
   else if (unsigned_) Widen(reinterpret_cast<const uint8_t*>(input), s.k, input_zero_, row.data());

@@ -52,15 +52,15 @@ int64_t QuantizedBytes::Matrices(const Node& n, int64_t channels, int64_t depth)
   return Count({dims.begin(), static_cast<size_t>(std::max(0, dims.rank() - 2))});
 }
 
-size_t QuantizedBytes::MatrixBytes(const ProductShape& s) const {
-  return PackedMatrix::Bytes(LayoutOf(s, KeepsPacked(s)));
-}
-
 BytePlan QuantizedBytes::PlanBytes(const Node& n, Plan& plan, const ProductShape& s, bool copied) const {
-  BytePlan p = cpu::PlanBytes(plan, s, copied, hybrid_ || (KeepsPacked(s) && weights_->int4));
-  if (!KeepsPacked(s)) {
-    const auto each = static_cast<int64_t>(MatrixBytes(s));
-    p.packed_slot = plan.scratch(static_cast<size_t>(Product(Matrices(n, s.n, s.k), each)));
+  const bool kept = KeepsPacked(s);
+  BytePlan p = cpu::PlanBytes(plan, s, copied, hybrid_ || (kept && weights_->int4));
+  p.kept = kept;
+  p.layout = LayoutOf(s, kept);
+  p.matrix_bytes = PackedMatrix::Bytes(p.layout);
+  if (!kept) {
+    const int64_t bytes = Product(Matrices(n, s.n, s.k), static_cast<int64_t>(p.matrix_bytes));
+    p.packed_slot = plan.scratch(static_cast<size_t>(bytes));
   }
   return p;
 }
@@ -81,8 +81,8 @@ void QuantizedBytes::PackNow(const Node& n, const State& state, const BytePlan& 
   Pack(std::span<const int16_t>(constant), Matrices(n, s.n, s.k), s, n.scratch<std::byte>(plan.packed_slot));
 }
 
-const std::byte* QuantizedBytes::Packed(const Node& n, const BytePlan& plan, const ProductShape& s) const {
-  if (!KeepsPacked(s)) return n.scratch<std::byte>(plan.packed_slot);
+const std::byte* QuantizedBytes::Packed(const Node& n, const BytePlan& plan) const {
+  if (!plan.kept) return n.scratch<std::byte>(plan.packed_slot);
   PackOnce(n);
   return weights_->packed->data<std::byte>();
 }
@@ -136,11 +136,10 @@ ByteTask QuantizedBytes::TaskOf(const Node& n, const BytesTask& task, const Byte
 void QuantizedBytes::RunPart(const Node& n, const BytesTask& task, const ByteTile& part,
                              ByteProductRows rows) const {
   const ProductShape& s = task.shape;
-  const ByteLayout layout = LayoutOf(s, KeepsPacked(s));
-  const PackedMatrix m(layout, const_cast<std::byte*>(task.packed) +
-                                   static_cast<size_t>(part.group) * PackedMatrix::Bytes(layout));
+  const PackedMatrix m(task.plan.layout, const_cast<std::byte*>(task.packed) +
+                                             static_cast<size_t>(part.group) * task.plan.matrix_bytes);
   const ByteTask product = TaskOf(n, task, part, rows, m);
-  if (hybrid_ || layout.int4) return FinishPart(n, task, part, product);
+  if (hybrid_ || m.layout.int4) return FinishPart(n, task, part, product);
   const int64_t width = s.n * s.groups;
   const int64_t channel = part.group * s.n;
   const ByteResults results = Results(n);
@@ -152,7 +151,7 @@ void QuantizedBytes::RunPart(const Node& n, const BytesTask& task, const ByteTil
 
 void QuantizedBytes::RunSums(const Node& n, const BytesTask& task, uint32_t worker, int64_t first,
                              int64_t count, ByteProductRows rows, int32_t* sums, int64_t stride) const {
-  const ByteLayout layout = LayoutOf(task.shape, KeepsPacked(task.shape));
+  const ByteLayout& layout = task.plan.layout;
   const PackedMatrix m(layout, const_cast<std::byte*>(task.packed));
   int32_t* const terms = n.scratch<int32_t>(task.plan.terms_slot) + 2 * worker * task.plan.chunk;
   const ByteTile part{0,      first, count, 0, PanelGroups(layout), nullptr, {terms, terms + task.plan.chunk},
@@ -164,7 +163,7 @@ void QuantizedBytes::RunSums(const Node& n, const BytesTask& task, uint32_t work
 void QuantizedBytes::RunTaps(const Node& n, const TapsTask& task) const {
   const ByteKernels& code = BestByteKernels();
   const ProductShape& s = task.shape;
-  const ByteLayout layout = LayoutOf(s, false);
+  const ByteLayout& layout = task.plan.layout;
   const PackedMatrix m(layout, const_cast<std::byte*>(task.packed));
   const int32_t zero = hybrid_ ? n.scratch<int32_t>(task.state.zeros)[task.sample] : input_zero_;
   const ByteResults results = hybrid_ ? ByteResults{} : Results(n);

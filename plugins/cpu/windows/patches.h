@@ -60,7 +60,7 @@ struct ConvPixel {
         image(number / g.image()) {}
 
   // By at most what is left of the line of pixels.
-  void Advance(const ConvGeometry& g, int64_t count) {
+  [[gnu::always_inline]] void Advance(const ConvGeometry& g, int64_t count) {
     x += count;
     if (x < g.width.out) return;
     x = 0;
@@ -77,36 +77,62 @@ template <class T>
 [[gnu::always_inline]] inline void CopyPatch(const ConvGeometry& g, const T* input, int64_t group,
                                              const ConvPixel& pixel, T pad, T* to) {
   const int64_t channels = g.group_channels;
+  const int64_t line = g.line();
   const int64_t x0 = g.width.origin(pixel.x);
   const TapRange inside = InsideTaps(x0, g.width.taps, g.width.slide.dilation, g.width.in);
-  const bool contiguous = g.lines_are_contiguous();
-  const bool whole = contiguous && inside.first == 0 && inside.last == g.width.taps;
+  const int64_t before = inside.first * channels;
+  const int64_t end = inside.last * channels;
+  const int64_t together = g.lines_are_contiguous() ? inside.last - inside.first : 1;  // taps
   for (int64_t kz = 0; kz < g.depth.taps; ++kz) {
     const int64_t z = g.depth.origin(pixel.z) + kz * g.depth.slide.dilation;
-    for (int64_t ky = 0; ky < g.height.taps; ++ky, to += g.line()) {
+    for (int64_t ky = 0; ky < g.height.taps; ++ky, to += line) {
       const int64_t y = g.height.origin(pixel.y) + ky * g.height.slide.dilation;
-      if (!g.depth.holds(z) || !g.height.holds(y) || inside.first == inside.last) {
-        std::fill_n(to, g.line(), pad);
+      if (!g.depth.holds(z) || !g.height.holds(y) || before == end) {
+        std::fill_n(to, line, pad);
         continue;
       }
-      const T* source = input + g.offset(pixel.image, z, y, x0) + group * channels;
-      if (whole) {
-        CopyBytes(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(source),
-                  static_cast<size_t>(g.line()) * sizeof(T));
-        continue;
-      }
-      std::fill_n(to, inside.first * channels, pad);
-      if (contiguous) {
-        std::copy(source + inside.first * channels, source + inside.last * channels,
-                  to + inside.first * channels);
-      } else {
-        for (int64_t kx = inside.first; kx < inside.last; ++kx)
-          std::copy_n(source + kx * g.width.slide.dilation * g.in_channels, channels, to + kx * channels);
-      }
-      std::fill(to + inside.last * channels, to + g.line(), pad);
+      const T* const source = input + g.offset(pixel.image, z, y, x0) + group * channels;
+      if (before > 0) std::fill_n(to, before, pad);
+      for (int64_t kx = inside.first; kx < inside.last; kx += together)
+        CopyBytes(reinterpret_cast<std::byte*>(to + kx * channels),
+                  reinterpret_cast<const std::byte*>(source + kx * g.width.slide.dilation * g.in_channels),
+                  static_cast<size_t>(together * channels) * sizeof(T));
+      if (end < line) std::fill(to + end, to + line, pad);
     }
   }
 }
+
+// Steps and limits that all patches of a convolution share, computed once for many pixels.
+struct PatchSteps {
+  ConvGeometry g;  // a copy: bytes that are stored cannot change it
+  int64_t line, lines;
+  int64_t below, behind;  // elements of the input from a line to the next, and from a plane
+  int64_t begin, end;     // output pixels of a line beside which there is no padding
+  bool contiguous;
+
+  explicit PatchSteps(const ConvGeometry& geometry)
+      : g(geometry),
+        line(g.line()),
+        lines(g.lines()),
+        below(g.height.slide.dilation * g.width.in * g.in_channels),
+        behind(g.depth.slide.dilation * g.height.in * g.width.in * g.in_channels),
+        begin(g.width.first_whole()),
+        end(std::min(g.width.end_whole(), g.width.out)),
+        contiguous(g.lines_are_contiguous()) {}
+
+  [[gnu::always_inline]] static bool Whole(const ConvAxis& a, int64_t place) {
+    const int64_t origin = place * a.slide.stride - a.before;
+    return origin >= 0 && origin + (a.taps - 1) * a.slide.dilation < a.in;
+  }
+  // Returns whether the lines of the pixel's patch lie in the input as they are.
+  [[gnu::always_inline]] bool Whole(const ConvPixel& p) const {
+    return contiguous && p.x >= begin && p.x < end && Whole(g.height, p.y) && Whole(g.depth, p.z);
+  }
+  template <class T>
+  [[gnu::always_inline]] const T* Source(const T* input, const ConvPixel& p) const {
+    return input + g.offset(p.image, g.depth.origin(p.z), g.height.origin(p.y), g.width.origin(p.x));
+  }
+};
 
 struct NoPad {
   int operator()(int64_t) const { return 0; }
@@ -116,36 +142,44 @@ struct NoPad {
 template <class T, class Pad = NoPad>
 void CopyPatches(const ConvGeometry& geometry, const T* input, int64_t group, int64_t first, int64_t count,
                  T* patches, const Pad& pad = {}) {
-  const ConvGeometry g = geometry;  // bytes that are stored cannot change it
-  ConvPixel pixel(g, first);
-  for (int64_t i = 0; i < count; ++i, patches += g.patch(), pixel.Advance(g, 1))
-    CopyPatch(g, input, group, pixel, static_cast<T>(pad(pixel.image)), patches);
+  const PatchSteps s(geometry);
+  const auto bytes = static_cast<size_t>(s.line) * sizeof(T);
+  ConvPixel pixel(s.g, first);
+  for (int64_t i = 0; i < count; ++i, pixel.Advance(s.g, 1)) {
+    if (!s.Whole(pixel)) {
+      CopyPatch(s.g, input, group, pixel, static_cast<T>(pad(pixel.image)), patches);
+      patches += s.lines * s.line;
+      continue;
+    }
+    const T* plane = s.Source(input, pixel);
+    for (int64_t kz = 0; kz < s.g.depth.taps; ++kz, plane += s.behind) {
+      const T* source = plane;
+      for (int64_t ky = 0; ky < s.g.height.taps; ++ky, source += s.below, patches += s.line)
+        CopyBytes(reinterpret_cast<std::byte*>(patches), reinterpret_cast<const std::byte*>(source), bytes);
+    }
+  }
 }
 
 // The lines of the patches, [count][lines]: where they are in the input, or copied to `patches`.
 template <class T>
-void PointPatches(const ConvGeometry& g, const T* input, int64_t group, int64_t first, int64_t count,
+void PointPatches(const ConvGeometry& geometry, const T* input, int64_t group, int64_t first, int64_t count,
                   T* patches, const T** lines) {
-  const int64_t right = g.width.slide.stride * g.in_channels;
-  const int64_t begin = g.width.first_whole();
-  const int64_t end = std::min(g.width.end_whole(), g.width.out);
-  const auto whole = [](const ConvAxis& a, int64_t place) {
-    return a.origin(place) >= 0 && a.origin(place) + (a.taps - 1) * a.slide.dilation < a.in;
-  };
-  ConvPixel pixel(g, first);
-  for (int64_t i = 0, run = 1; i < count; i += run, pixel.Advance(g, run)) {
-    const bool inside = g.lines_are_contiguous() && pixel.x >= begin && pixel.x < end &&
-                        whole(g.height, pixel.y) && whole(g.depth, pixel.z);
-    run = inside ? std::min(count - i, end - pixel.x) : 1;
-    const T* const copy = patches + i * g.patch();
-    if (!inside) CopyPatch(g, input, group, pixel, T(0), patches + i * g.patch());
-    for (int64_t line = 0, kz = 0; kz < g.depth.taps; ++kz) {
-      for (int64_t ky = 0; ky < g.height.taps; ++ky, ++line) {
-        const int64_t z = g.depth.origin(pixel.z) + kz * g.depth.slide.dilation;
-        const int64_t y = g.height.origin(pixel.y) + ky * g.height.slide.dilation;
-        const T* const source =
-            inside ? input + g.offset(pixel.image, z, y, g.width.origin(pixel.x)) : copy + line * g.line();
-        for (int64_t r = 0; r < run; ++r) lines[(i + r) * g.lines() + line] = source + r * right;
+  const PatchSteps s(geometry);
+  const int64_t right = s.g.width.slide.stride * s.g.in_channels;
+  ConvPixel pixel(s.g, first);
+  for (int64_t i = 0, run = 1; i < count; i += run, pixel.Advance(s.g, run)) {
+    const bool inside = s.Whole(pixel);
+    run = inside ? std::min(count - i, s.end - pixel.x) : 1;
+    T* const copy = patches + i * s.lines * s.line;
+    if (!inside) CopyPatch(s.g, input, group, pixel, T(0), copy);
+    const T* plane = inside ? s.Source(input, pixel) : copy;
+    const int64_t below = inside ? s.below : s.line;
+    const int64_t behind = inside ? s.behind : s.g.height.taps * s.line;
+    const T** to = lines + i * s.lines;
+    for (int64_t kz = 0; kz < s.g.depth.taps; ++kz, plane += behind) {
+      const T* source = plane;
+      for (int64_t ky = 0; ky < s.g.height.taps; ++ky, ++to, source += below) {
+        for (int64_t r = 0; r < run; ++r) to[r * s.lines] = source + r * right;
       }
     }
   }

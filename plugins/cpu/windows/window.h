@@ -87,9 +87,9 @@ inline void RequireRank(const Node& n, uint32_t operand, int rank) {
 inline int64_t DimOrUnknown(Tensor t, int i) { return t.rank() < 0 ? -1 : t.dim(i); }
 
 // Throws unless the bias, if present, has `channels` values of the input's dtype.
-inline void CheckBias(const Node& n, uint32_t operand, int64_t channels) {
+inline void CheckBias(const Node& n, uint32_t input, uint32_t operand, int64_t channels) {
   if (!n.has_in(operand)) return;
-  SameDtype(n, 0, operand);
+  SameDtype(n, input, operand);
   const Tensor bias = n.in(operand);
   if (bias.rank() < 0 || !bias.is_static()) return;
   if (channels >= 0 && Count(bias.dims()) != channels)
