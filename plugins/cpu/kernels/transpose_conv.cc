@@ -227,24 +227,39 @@ struct TransposeConv {
     const int64_t y0 = (above - z * g.height.out) * g.height.slide.stride - g.height.before;
     const int64_t x0 = (pixel - above * g.width.out) * g.width.slide.stride - g.width.before;
     const int64_t dilation = g.width.slide.dilation;
-    const TapRange xs = dilation == 1
-                            ? TapRange{std::max<int64_t>(0, -x0), std::min(g.width.taps, g.width.in - x0)}
-                            : InsideTaps(x0, g.width.taps, dilation, g.width.in);
-    const int64_t together = dilation == 1 ? xs.last - xs.first : 1;  // taps of adjacent pixels
-    const int64_t values = together * g.in_channels;
+    const TapRange xs = TapsWithin(-x0, g.width.in - x0, g.width.taps, dilation);
+    // Taps of adjacent pixels are added together.
+    const int64_t runs = dilation == 1 ? 1 : xs.last - xs.first;
+    const int64_t values = (dilation == 1 ? xs.last - xs.first : 1) * g.in_channels;
     for (int64_t kz = 0; kz < g.depth.taps; ++kz) {
-      for (int64_t ky = 0; ky < g.height.taps; ++ky) {
-        const int64_t y = y0 + ky * g.height.slide.dilation;
-        const int64_t line = (z0 + kz * g.depth.slide.dilation) * g.height.in + y - part.first;
-        if (y < 0 || y >= g.height.in || line < 0 || line >= part.count) continue;
-        for (int64_t kx = xs.first; kx < xs.last; kx += together) {
-          const Sum* const from = products + ((kz * g.height.taps + ky) * g.width.taps + kx) * g.in_channels;
-          Sum* const to = totals + (line * g.width.in + x0 + kx * dilation) * g.in_channels;
-#pragma GCC ivdep
-          for (int64_t i = 0; i < values; ++i) to[i] = Plus(to[i], from[i]);
-        }
+      const int64_t line = (z0 + kz * g.depth.slide.dilation) * g.height.in + y0 - part.first;
+      const TapRange ys = TapsWithin(std::max(-y0, -line), std::min(g.height.in - y0, part.count - line),
+                                     g.height.taps, g.height.slide.dilation);
+      const int64_t tap = (kz * g.height.taps + ys.first) * g.width.taps + xs.first;
+      const int64_t at = (line + ys.first * g.height.slide.dilation) * g.width.in + x0 + xs.first * dilation;
+      const Sum* from = products + tap * g.in_channels;
+      Sum* to = totals + at * g.in_channels;
+      for (int64_t ky = ys.first; ky < ys.last; ++ky) {
+        for (int64_t run = 0; run < runs; ++run)
+          AddTaps(from + run * g.in_channels, values, to + run * dilation * g.in_channels);
+        from += g.width.taps * g.in_channels;
+        to += g.height.slide.dilation * g.width.in * g.in_channels;
       }
     }
+  }
+
+  template <class Sum>
+  FUSEBOX_INLINE static void AddTaps(const Sum* from, int64_t count, Sum* to) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) to[i] = Plus(to[i], from[i]);
+  }
+
+  // The taps k with k * dilation in [begin, end).
+  FUSEBOX_INLINE static TapRange TapsWithin(int64_t begin, int64_t end, int64_t taps, int64_t dilation) {
+    begin = std::max<int64_t>(0, begin);
+    end = std::max<int64_t>(0, end);
+    if (dilation == 1) return {begin, std::min(taps, end)};
+    return {(begin + dilation - 1) / dilation, std::min(taps, (end + dilation - 1) / dilation)};
   }
 
   // Integers wrap.
