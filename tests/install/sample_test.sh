@@ -23,9 +23,9 @@ cmake --build "$work/build"
 case ${sample##*/} in
   host_app) "$work/build/host_app" 2>"$work/usage" && status=0 || status=$?
     [ "$status" = 2 ] || { echo "host_app with no model: exit $status, not 2"; cat "$work/usage"; exit 1; }
-    "$build/bin/write_models" "$work/models" --model dense >/dev/null
-    "$work/after/bin/fusebox" convert "$work/models/dense" -o "$work/dense.tflite"
-    env -u FUSEBOX_PLUGIN_PATH "$work/build/host_app" "$work/dense.tflite" >"$work/said"
+    "$build/bin/write_models" "$work/models" --model conv_classifier >/dev/null
+    "$work/after/bin/fusebox" convert "$work/models/conv_classifier" -o "$work/net.tflite" --batch 1
+    env -u FUSEBOX_PLUGIN_PATH "$work/build/host_app" "$work/net.tflite" >"$work/said"
     grep "xnnpack (partition 0)" "$work/said" ||
       { echo "host_app does not find the plugins of the prefix that it was built against:"; cat "$work/said"; exit 1; } ;;
   embed) "$build/tests/write_embed_models" "$work"
