@@ -241,6 +241,17 @@ TEST(OneOp, RandomNumbers) {
   }
 }
 
+// As LiteRT writes it: without a body (decomposition_subgraph_index is -1) and without attributes.
+TEST(OneOp, ADetectorWithoutBodyIsNamed) {
+  const Type type = {DType::kF32, Shape({2})};
+  auto module = testing::Composite{"odml.detector", {type}, {type}}.Build();
+  module->functions[0]->nodes[0]->body.clear();
+  const auto model = Model::FromModule(std::move(module), {.registry = NnPlugin()});
+  ASSERT_FALSE(model);
+  EXPECT_THAT(model.error().message,
+              HasSubstr("no rule fused the composite odml.detector, and it has no body to run"));
+}
+
 TEST(OneOp, QuantizedElementsStay) {
   Site s = Pack(2, DType::kI8, 0);
   s.QuantizeOperand(0, 0.5F, 3);
