@@ -52,9 +52,10 @@ std::string WhyNotFused(const Report& report, const Node& node) {
 // Returns why a node cannot be written, or an empty string if it can.
 std::string Problem(Context& context, Function& f, const Node& node) {
   if (node.is(Op::kStablehloComposite) && context.options.composites != Composites::kKeep) {
-    const bool placeholder =
-        node.body.empty() || IsPlaceholder(context.module, *context.module.Find(node.body));
-    return WhyNotFused(context.report, node) + (placeholder ? "; its body is a placeholder" : "");
+    const std::string why = WhyNotFused(context.report, node);
+    if (node.body.empty()) return why + "; it has no body";
+    const bool placeholder = IsPlaceholder(context.module, *context.module.Find(node.body));
+    return placeholder ? why + "; its body is a placeholder" : why;
   }
   if (Info(node.op).code >= 0) {
     const std::string untyped = WhyUntyped(context, f, node);

@@ -245,28 +245,29 @@ class Fuser {
     return added;
   }
 
-  // Returns whether the reason that a site stays is reported elsewhere, or is of no interest because the
-  // composite is internal to the converter.
-  bool IsReported(const SiteReport& site) const {
+  // Returns whether a plugin has a rule for the site, and no warning has its reason yet.
+  bool IsOfInterest(const SiteReport& site) const {
     using enum RuleReport::Outcome;
     const auto failed = [](const RuleReport& r) { return r.outcome == kError || r.outcome == kDiffers; };
-    const bool internal = site.composite.starts_with("fusebox.") && site.rules.empty();
-    return internal || said_.contains(site.why) || std::ranges::any_of(site.rules, failed);
+    return !site.rules.empty() && !said_.contains(site.why) && std::ranges::none_of(site.rules, failed);
   }
 
+  // A composite for which no plugin has a rule is no reason for a warning: its body is its definition.
   void WarnIfNothingFused() const {
     constexpr size_t kMost = 3;
     std::set<std::string> causes;
+    size_t count = 0;
     for (const SiteReport& site : reports_) {
       if (site.fused) return;
-      if (!IsReported(site)) causes.insert(fmt::format("{}: {}", site.composite, site.why));
+      count += site.rules.empty() ? 0 : 1;
+      if (IsOfInterest(site)) causes.insert(fmt::format("{}: {}", site.composite, site.why));
     }
     if (causes.empty()) return;
     const size_t more = causes.size() - std::min(kMost, causes.size());
     causes.erase(std::next(causes.begin(), static_cast<ptrdiff_t>(causes.size() - more)), causes.end());
     Log("fusion").warn("{}none of {} composites is fused: {}{}",
-                       module_.source.empty() ? "" : module_.source + ": ", reports_.size(),
-                       fmt::join(causes, "; "), more > 0 ? fmt::format("; and {} more", more) : "");
+                       module_.source.empty() ? "" : module_.source + ": ", count, fmt::join(causes, "; "),
+                       more > 0 ? fmt::format("; and {} more", more) : "");
   }
 
   Result<std::optional<size_t>> Apply(Function& caller, size_t index, std::unique_ptr<Module> scratch,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// `embedding_lookup` and `embedding_matmul`: table rows by index, for any body (a gather, a loop that updates
-// rows in place, a product with one-hot vectors).
+// `embedding_lookup`, `embedding_matmul` and `odml.embedding_lookup`: table rows by index, for any body (a
+// gather, a loop that updates rows in place, a product with one-hot vectors).
 //
-// Operands: table [V, D...], indices i32 [N]. Result: [N, D...]. Becomes EMBEDDING_LOOKUP, which has the
-// operands in reverse order and requires a table of rank 2 or more. An index outside of [0, V) is a run-time
-// error. The built-in kernel runs it.
+// Operands: table [V, D...], indices i32 or i64 [N...]; of `odml.embedding_lookup`, sizes (i32 scalars), the
+// indices, the table. Result: [N..., D...]. A table of 8 or 4 bits with scales has rank 2 and an f32 result.
+// Becomes EMBEDDING_LOOKUP, whose indices are i32 [N], and a RESHAPE for other ranks. An index outside of
+// [0, V) is a run-time error. The built-in kernel runs it.
 #pragma once
 
 #include <fusebox/rule.hpp>

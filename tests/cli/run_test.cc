@@ -378,8 +378,7 @@ TEST(Run, ACompositeWithoutPluginRunsItsBodyOrFails) {
   const std::string model = WriteFusedModel();
   const Finished warn = Fusebox({"run", model});
   EXPECT_EQ(warn.status, 0);
-  EXPECT_THAT(warn.err,
-              HasSubstr("none of 1 composites is fused: t.twice: no plugin has a rule for this name"));
+  EXPECT_THAT(warn.err, Not(HasSubstr("t.twice")));  // no plugin wants the name
   EXPECT_EQ(Fusebox({"run", model, "--missing", "body"}).status, 0);
   const Finished error = Fusebox({"run", model, "--missing", "error"});
   EXPECT_EQ(error.status, 2);

@@ -161,8 +161,10 @@ TEST(Fuse, WarnsIfNoCompositeIsFused) {
   Module declined = TwoSites("t.const", "nobody.knows");
   declined.source = "m.tflite";
   EXPECT_EQ(Logged(declined),
-            "W fusion: m.tflite: none of 2 composites is fused: nobody.knows: no plugin has a rule for this "
-            "name; t.const: NONCONST: scale is not constant (operand 1)\n");
+            "W fusion: m.tflite: none of 1 composites is fused: t.const: NONCONST: scale is not constant "
+            "(operand 1)\n");
+  Module unknown = TwoSites("nobody.knows", "nobody.else");
+  EXPECT_EQ(Logged(unknown), "");
   Module one = TwoSites("t.swap", "nobody.knows");
   EXPECT_EQ(Logged(one), "");
   Module internal = OneSite("fusebox.erf");

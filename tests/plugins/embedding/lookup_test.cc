@@ -10,6 +10,7 @@
 namespace fusebox::testing {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
@@ -125,6 +126,60 @@ TEST(EmbeddingLookup, FusesABodyThatFlattensItsRows) {
   EXPECT_EQ((*ours)[0], (*body)[0]);
 }
 
+// Ids of i64 and of other ranks: one lookup between reshapes, for sizes that are known and that are not.
+TEST(EmbeddingLookup, ReshapesIdsOfOtherRanks) {
+  struct Ids {
+    fusebox::Shape declared, given;
+  };
+  for (const char* name : {"embedding_lookup", "odml.embedding_lookup"})
+    for (const tf::DataType type : {tf::DT_INT32, tf::DT_INT64})
+      for (const Ids& ids : {Ids{{2, 3}, {2, 3}}, Ids{{-1, 3}, {4, 3}}, Ids{{-1, -1}, {2, 5}},
+                             Ids{fusebox::Shape::Scalar(), fusebox::Shape::Scalar()},
+                             Ids{{2, -1, 3}, {2, 2, 3}}, Ids{{-1}, {4}}, Ids{{-1, 0}, {4, 0}}})
+        for (const fusebox::Shape& table :
+             {fusebox::Shape{7, 3}, fusebox::Shape{7, 2, 3}, fusebox::Shape{7, 2, 0}}) {
+          SCOPED_TRACE(std::string(name) + ToString(ids.declared) + ToString(table));
+          const bool swapped = std::string(name) == "odml.embedding_lookup";
+          const std::string dir = WriteModel(
+              {.implements = name, .table = table, .id_type = type, .ids = ids.declared, .swapped = swapped});
+          const auto fused = Convert(dir, With(Embedding(), converter::Composites::kFuse), "fused");
+          ASSERT_TRUE(fused) << fused.error().message;
+          ASSERT_TRUE(fused->report.sites.at(0).fused) << fused->report.sites[0].why;
+          EXPECT_FALSE(fused->report.verification_failed);
+          EXPECT_THAT(fused->report.ops_after, Contains(Pair("EMBEDDING_LOOKUP", 1)));
+          const auto loose = Convert(dir, With(Embedding(), converter::Composites::kInline), "loose");
+          ASSERT_TRUE(loose) << loose.error().message;
+          const auto a = Open(fused->path, Embedding()), b = Open(loose->path, Embedding());
+          ASSERT_TRUE(a && b);
+          const auto count = static_cast<size_t>(*ids.given.element_count());
+          std::vector<int64_t> wide(count);
+          for (size_t i = 0; i < count; ++i) wide[i] = static_cast<int64_t>(i * 5 % 7);
+          const std::vector<int32_t> narrow(wide.begin(), wide.end());
+          const bool is_wide = type == tf::DT_INT64;
+          const Tensor input = {{is_wide ? DType::kI64 : DType::kI32, ids.given},
+                                is_wide ? Buffer::Of<int64_t>(wide) : Buffer::Of<int32_t>(narrow)};
+          const auto ours = Invoke(**a, {input}), body = Invoke(**b, {input});
+          ASSERT_TRUE(ours) << ours.error().message;
+          ASSERT_TRUE(body) << body.error().message;
+          EXPECT_EQ((*ours)[0].type, (*body)[0].type);
+          EXPECT_EQ((*ours)[0], (*body)[0]);
+        }
+}
+
+TEST(EmbeddingLookup, KeepsWideIdsOutsideOfTheTable) {
+  const std::string dir = WriteModel({.id_type = tf::DT_INT64});
+  const auto fused = Convert(dir, With(Embedding(), converter::Composites::kFuse), "fused");
+  ASSERT_TRUE(fused) << fused.error().message;
+  const auto session = Open(fused->path, Embedding());
+  ASSERT_TRUE(session);
+  for (const int64_t id : {int64_t{1} << 32, -(int64_t{1} << 32), int64_t{7}, int64_t{-1}}) {
+    const auto found =
+        Invoke(**session, {{{DType::kI64, {1}}, Buffer::Of<int64_t>(std::vector<int64_t>{id})}});
+    ASSERT_FALSE(found) << id;
+    EXPECT_THAT(found.error().message, HasSubstr("is outside of dimension 7"));
+  }
+}
+
 TEST(EmbeddingLookup, TheFileHoldsTheTableOnceAndNothingElse) {
   const auto fused = Convert(WriteModel({}), With(Embedding(), converter::Composites::kFuse), "fused");
   ASSERT_TRUE(fused) << fused.error().message;
@@ -134,15 +189,15 @@ TEST(EmbeddingLookup, TheFileHoldsTheTableOnceAndNothingElse) {
 TEST(EmbeddingLookup, SaysWhyItDoesNotApply) {
   const std::pair<Case, const char*> cases[] = {
       {{.swapped = true}, "the table must be operand 0"},
-      {{.id_type = tf::DT_INT64}, "is i64, expected i32 (operand 1 (ids))"},
-      {{.ids = {2, 2}}, "has rank 2, expected 1 (operand 1 (ids))"},
+      {{.implements = "odml.embedding_lookup"},
+       "is the ids; the table must be operand 1 (operand 1 (table))"},
       {{.table = {7}}, "has rank 1, expected 2 or more (operand 0 (table))"},
-      {{.table_type = tf::DT_INT32}, "is i32, only f32 is supported (operand 0 (table))"},
+      {{.table_type = tf::DT_INT32},
+       "is i32, expected f32, or 8 or 4 bits with scales and an f32 result (operand 0 (table))"},
       {{.ids = Shape()}, "has an unknown rank (operand 1 (ids))"},
       {{.table = {7, -1, 2}, .table_is_input = true}, "dimension 1 is not known (operand 0 (table))"},
       {{.table = {7, 2, 3}, .reshaped = {-1, 3}}, "is not one vector of 6 values per id (result 0)"},
       {{.table = {7, 2, 3}, .reshaped = {-1}}, "has rank 1, expected 2 or 3 (result 0)"},
-      {{.table = {7, 3, 0}}, "has empty rows, and the number of ids is not known (operand 0 (table))"},
   };
   for (const auto& [c, why] : cases) {
     const auto converted = Convert(WriteModel(c), With(Embedding(), converter::Composites::kFuse), "refused");
@@ -171,6 +226,29 @@ Result<Tensors> Look(const Value& table, const std::vector<int32_t>& ids) {
   return Invoke(*session, {{{DType::kI32, {static_cast<int64_t>(ids.size())}}, Buffer::Of<int32_t>(ids)}});
 }
 
+// A composite of LiteRT on this table, whose body reads rows before it scales them.
+std::unique_ptr<Module> Scaled(const Value& table, const fusebox::Shape& ids) {
+  auto module = std::make_unique<Module>();
+  Function& main = module->Add("main");
+  Function& body = module->Add("body");
+  fusebox::Shape shape = ids;
+  shape.dims().push_back(table.type.shape[1]);
+  const ValueId ids_in = body.AddInput({DType::kI32, ids}, "ids");
+  const ValueId rows_in = body.AddInput(table.type, "table");
+  body.value(rows_in).quant = table.quant;
+  const ValueId real = body.AddNode(Op::kDequantize, {rows_in}, {{DType::kF32, table.type.shape}}).results[0];
+  body.outputs = {body.AddNode(Op::kGather, {real, ids_in}, {{DType::kF32, shape}}).results[0]};
+  const ValueId in = main.AddInput({DType::kI32, ids}, "ids");
+  const ValueId rows = main.AddConst(table.type, table.data, "table");
+  main.value(rows).quant = table.quant;
+  Node& node = main.AddNode(Op::kStablehloComposite, {in, rows}, {{DType::kF32, shape}});
+  node.name = "odml.embedding_lookup";
+  node.version = 1;
+  node.body = "body";
+  main.outputs = node.results;
+  return module;
+}
+
 Value Table(Type type, Buffer data, Quant quant) {
   Value value;
   value.type = std::move(type);
@@ -196,6 +274,32 @@ TEST(EmbeddingLookup, ScalesStoredRows) {
   const auto nibbles = Look(Table({DType::kI4, {2, 3}}, packed, four), {1, 0});
   ASSERT_TRUE(nibbles) << nibbles.error().message;
   EXPECT_THAT((*nibbles)[0].data.As<float>(), ElementsAre(70, 0, -20, -1, -8, 1));
+}
+
+TEST(EmbeddingLookup, FusesTablesOf8And4Bits) {
+  const Buffer bytes = Buffer::Of<int8_t>(std::vector<int8_t>{-128, 127, 0, 5, -1, 64});
+  const Buffer packed = Buffer::Of<uint8_t>(std::vector<uint8_t>{0x8F, 0x71, 0xE0});
+  const Quant one{.scales = {0.5f}, .min = {}, .max = {}, .zero_points = {2}};
+  const Quant rows{.scales = {0.5f, 2, 0.25f}, .min = {}, .max = {}, .zero_points = {0, 0, 0}};
+  const Quant four{.scales = {1, 10}, .min = {}, .max = {}, .zero_points = {0, 0}};
+  const Value tables[] = {Table({DType::kI8, {3, 2}}, bytes, one), Table({DType::kI8, {3, 2}}, bytes, rows),
+                          Table({DType::kI4, {2, 3}}, packed, four)};
+  for (const Value& table : tables) {
+    SCOPED_TRACE(ToString(table.type));
+    const Tensor ids{{DType::kI32, {2, 2}}, Buffer::Of<int32_t>(std::vector<int32_t>{1, 0, 0, 1})};
+    std::vector<Tensor> results;
+    for (const bool fuse : {true, false}) {
+      const auto model = Model::FromModule(Scaled(table, {2, 2}), {.registry = Embedding(), .fuse = fuse});
+      ASSERT_TRUE(model) << model.error().message;
+      EXPECT_EQ(fuse, !(*model)->fusions().empty() && (*model)->fusions()[0].fused);
+      const auto session = Session::Create(*model);
+      ASSERT_TRUE(session) << session.error().message;
+      const auto found = Invoke(**session, {ids});
+      ASSERT_TRUE(found) << found.error().message;
+      results.push_back((*found)[0]);
+    }
+    EXPECT_EQ(results[0], results[1]);
+  }
 }
 
 TEST(EmbeddingLookup, NamesAnIdThatIsOutside) {

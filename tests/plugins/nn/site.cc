@@ -58,6 +58,10 @@ ValueId Site::Add(Op op, std::vector<ValueId> operands, Dims dims, Attrs options
   return body().AddNode(op, operands, {{DType::kF32, Shape(dims)}}, std::move(options)).results[0];
 }
 
+ValueId Site::Typed(Op op, std::vector<ValueId> operands, Type type, Attrs options) {
+  return body().AddNode(op, operands, {std::move(type)}, std::move(options)).results[0];
+}
+
 ValueId Site::Floats(Dims dims, std::vector<float> values) {
   return body().AddConst<float>(DType::kF32, Shape(dims), std::move(values));
 }
@@ -87,13 +91,15 @@ ValueId Site::Reduce(Op op, ValueId v, const std::vector<int32_t>& axes) {
 
 ValueId Site::Binary(Op op, ValueId a, ValueId b) {
   const Dims x = DimsOf(a), y = DimsOf(b);
-  return Add(op, {a, b},
-             x.size() >= y.size() && Shape(x).element_count() >= Shape(y).element_count() ? x : y);
+  const auto count = [](const Dims& dims) { return Shape(dims).element_count().value_or(INT64_MAX); };
+  return Add(op, {a, b}, x.size() >= y.size() && count(x) >= count(y) ? x : y);
 }
 
-void Site::Return(ValueId v) {
-  body().outputs = {v};
-  Node& node = main().AddNode(Op::kStablehloComposite, operands_, {body().value(v).type}, attrs);
+void Site::ReturnAll(std::vector<ValueId> values) {
+  std::vector<Type> types;
+  for (const ValueId v : values) types.push_back(body().value(v).type);
+  body().outputs = std::move(values);
+  Node& node = main().AddNode(Op::kStablehloComposite, operands_, types, attrs);
   node.name = name_;
   node.version = 1;
   node.body = "body";
@@ -145,6 +151,16 @@ std::string Site::Emitted() const {
   if (!sites->at(0).fused) return sites->at(0).why;
   const Node& node = *module->functions[0]->nodes.back();
   return node.name + ToString(node.attrs);
+}
+
+std::string Site::Ops() const {
+  const auto module = Build();
+  const auto sites = Fuse(*module, *NnPlugin());
+  if (!sites) return "error: " + sites.error().message;
+  if (!sites->at(0).fused) return sites->at(0).why;
+  std::string ops;
+  for (const std::string& op : sites->at(0).emitted) ops += (ops.empty() ? "" : " ") + op;
+  return ops;
 }
 
 Result<std::vector<Tensor>> Site::Run(const std::vector<Tensor>& inputs, int threads) const {

@@ -37,8 +37,10 @@ class Site {
   ValueId Binary(Op op, ValueId a, ValueId b);  // has the shape of the larger one
   ValueId Unary(Op op, ValueId a) { return Add(op, {a}, DimsOf(a)); }
   Dims DimsOf(ValueId v) const { return body().value(v).type.shape.dims(); }
+  ValueId Typed(Op op, std::vector<ValueId> operands, Type type, Attrs attrs = {});
   // Ends the body.
-  void Return(ValueId v);
+  void Return(ValueId v) { ReturnAll({v}); }
+  void ReturnAll(std::vector<ValueId> values);
 
   Attrs attrs;  // of the composite
 
@@ -49,6 +51,8 @@ class Site {
   std::string Verified(uint64_t seed = 1) const;
   // The op that replaces the composite, with its attributes; or why it is not fused.
   std::string Emitted() const;
+  // The names of all ops that replace the composite, or why it is not fused.
+  std::string Ops() const;
   Result<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs, int threads = 1) const;
 
  private:
