@@ -14,10 +14,10 @@ using testing::Contains;
 using testing::EndsWith;
 using testing::HasSubstr;
 
-Finished RunDense(std::vector<std::string> more) {
+Finished RunNet(std::vector<std::string> more) {
   static const std::string kModel = [] {
-    const std::string path = Path("dense.tflite");
-    EXPECT_EQ(Fusebox({"convert", WriteSample("dense"), "-o", path}).status, 0);
+    const std::string path = Path("net.tflite");
+    EXPECT_EQ(Fusebox({"convert", WriteSample("conv_classifier"), "-o", path, "--batch", "1"}).status, 0);
     return path;
   }();
   std::vector<std::string> arguments = {"run", kModel, "--explain", "--json"};
@@ -27,13 +27,13 @@ Finished RunDense(std::vector<std::string> more) {
 
 TEST(WeightCache, KeepsPackedWeightsForTheNextRun) {
   const std::string xnnpack = PluginFolder("fusebox.xnnpack"), cache = Path("cache/");
-  const Finished without = RunDense({"--plugin", xnnpack});
+  const Finished without = RunNet({"--plugin", xnnpack});
   ASSERT_EQ(without.status, 0) << without.err;
-  const Finished first = RunDense({"--plugin", xnnpack, "--weight-cache", cache});
+  const Finished first = RunNet({"--plugin", xnnpack, "--weight-cache", cache});
   ASSERT_EQ(first.status, 0) << first.err;
   const auto files = FilesBelow(cache + "segments");
   EXPECT_THAT(files, Contains(EndsWith(".fbpk")));
-  const Finished second = RunDense({"--plugin", xnnpack, "--weight-cache", cache});
+  const Finished second = RunNet({"--plugin", xnnpack, "--weight-cache", cache});
   ASSERT_EQ(second.status, 0) << second.err;
   EXPECT_EQ(FilesBelow(cache + "segments"), files);
   EXPECT_EQ(second.Json()["outputs"], without.Json()["outputs"]);
@@ -42,7 +42,7 @@ TEST(WeightCache, KeepsPackedWeightsForTheNextRun) {
 
 TEST(WeightCache, IsNeverPutInThePlaceOfTheModel) {
   const std::string model = Path("own.tflite");
-  ASSERT_EQ(Fusebox({"convert", WriteSample("dense"), "-o", model}).status, 0);
+  ASSERT_EQ(Fusebox({"convert", WriteSample("conv_classifier"), "-o", model, "--batch", "1"}).status, 0);
   for (int run = 0; run < 2; ++run) {
     const Finished done =
         Fusebox({"run", model, "--plugin", PluginFolder("fusebox.xnnpack"), "--weight-cache", model});
@@ -58,7 +58,7 @@ TEST(WeightCache, OfAConfigurationLiesBesideIt) {
   std::filesystem::create_directory(Path("conf"));
   std::ofstream(config)
       << R"({"delegates": [{"name": "xnnpack", "options": {"weight_cache_path": "kept/"}}]})";
-  const Finished done = RunDense({"--plugin", PluginFolder("fusebox.xnnpack"), "--config", config});
+  const Finished done = RunNet({"--plugin", PluginFolder("fusebox.xnnpack"), "--config", config});
   ASSERT_EQ(done.status, 0) << done.err;
   EXPECT_THAT(FilesBelow(Path("conf/kept/segments")), Contains(EndsWith(".fbpk")));
   EXPECT_FALSE(std::filesystem::exists("kept")) << "in the working directory";
@@ -89,7 +89,7 @@ TEST(WeightCache, IsForKernelsTooWhereTheDelegateIsTurnedOff) {
 }
 
 TEST(WeightCache, OfADelegateThatIsNotThereIsANotice) {
-  const Finished done = RunDense({"--weight-cache", Path("none/")});
+  const Finished done = RunNet({"--weight-cache", Path("none/")});
   EXPECT_EQ(done.status, 0) << done.err;
   EXPECT_THAT(done.err, HasSubstr("xnnpack"));
 }

@@ -18,11 +18,11 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr char kAgrees[] = "agrees (f64";
+constexpr char kAgreesInF64[] = "agrees (f64";
 
-void ExpectFused(const Site& s, const std::string& ops) {
+void ExpectFusedInF64(const Site& s, const std::string& ops) {
   EXPECT_EQ(s.Ops(), ops);
-  EXPECT_THAT(s.Verified(), StartsWith(kAgrees));
+  EXPECT_THAT(s.Verified(), StartsWith(kAgreesInF64));
 }
 
 // rows * x * columns^T for x [N,C,H,W] and matrices of these sizes.
@@ -83,10 +83,10 @@ Site Bilinear(int64_t h, int64_t w, bool corners, bool channels_first, int64_t b
 TEST(OneOp, Bilinear) {
   for (const bool first : {false, true}) {
     for (const int64_t batch : {1, 2, -1}) {
-      ExpectFused(Bilinear(6, 12, false, first, batch), InLayout(first, "RESIZE_BILINEAR"));
-      ExpectFused(Bilinear(7, 9, true, first, batch), InLayout(first, "RESIZE_BILINEAR"));
+      ExpectFusedInF64(Bilinear(6, 12, false, first, batch), InLayout(first, "RESIZE_BILINEAR"));
+      ExpectFusedInF64(Bilinear(7, 9, true, first, batch), InLayout(first, "RESIZE_BILINEAR"));
     }
-    ExpectFused(Bilinear(1, 2, true, first, 1), InLayout(first, "RESIZE_BILINEAR"));
+    ExpectFusedInF64(Bilinear(1, 2, true, first, 1), InLayout(first, "RESIZE_BILINEAR"));
   }
   EXPECT_THAT(Bilinear(7, 8, false, true, 1).Ops(), HasSubstr("is no multiple of 3x4"));
 }
@@ -104,8 +104,8 @@ Site Nearest(int64_t h, int64_t w, bool channels_first) {
 // PyTorch takes other pixels than JAX where the size is no multiple.
 TEST(OneOp, Nearest) {
   for (const bool first : {false, true}) {
-    ExpectFused(Nearest(3, 4, first), InLayout(first, "RESIZE_NEAREST_NEIGHBOR"));
-    ExpectFused(Nearest(9, 20, first), InLayout(first, "RESIZE_NEAREST_NEIGHBOR"));
+    ExpectFusedInF64(Nearest(3, 4, first), InLayout(first, "RESIZE_NEAREST_NEIGHBOR"));
+    ExpectFusedInF64(Nearest(9, 20, first), InLayout(first, "RESIZE_NEAREST_NEIGHBOR"));
     for (const auto& [h, w] : {std::pair(5, 8), std::pair(1, 4)})
       EXPECT_THAT(Nearest(h, w, first).Ops(), HasSubstr("is no multiple of 3x4"));
   }
@@ -132,8 +132,8 @@ Site Mirror(bool channels_first, const char* mode, std::vector<int64_t> paddings
 TEST(OneOp, MirrorPad) {
   for (const bool first : {false, true})
     for (const char* mode : {"REFLECT", "SYMMETRIC"}) {
-      ExpectFused(Mirror(first, mode, {1, 2, 3, 0}), "MIRROR_PAD");
-      ExpectFused(Mirror(first, mode, {0, 4, 1, 1}), "MIRROR_PAD");
+      ExpectFusedInF64(Mirror(first, mode, {1, 2, 3, 0}), "MIRROR_PAD");
+      ExpectFusedInF64(Mirror(first, mode, {0, 4, 1, 1}), "MIRROR_PAD");
     }
   Site s = Mirror(true, "REFLECT", {1, 1, 1, 1});
   s.attrs.Set("mode", "CONSTANT");
@@ -183,13 +183,13 @@ Site AveragePool(const Pool& p) {
 TEST(OneOp, AveragePool) {
   const std::string one = "TRANSPOSE AVERAGE_POOL_2D TRANSPOSE";
   const std::string padded = "TRANSPOSE PAD AVERAGE_POOL_2D TRANSPOSE";
-  ExpectFused(AveragePool({6, 6, 3, 1, 0, false, true}), one);
-  ExpectFused(AveragePool({7, 8, 2, 2, 0, false, false}), one);
-  ExpectFused(AveragePool({6, 9, 3, 1, 1, false, false}), one);  // SAME
-  ExpectFused(AveragePool({6, 6, 3, 2, 1, false, true}), padded);
-  ExpectFused(AveragePool({3, 5, 2, 2, 0, true, true}), one);  // SAME: the last window is cut
-  ExpectFused(AveragePool({4, 6, 3, 2, 1, true, true}), padded);
-  ExpectFused(AveragePool({4, 4, 2, 3, 1, true, true}), padded);  // a window behind the input is dropped
+  ExpectFusedInF64(AveragePool({6, 6, 3, 1, 0, false, true}), one);
+  ExpectFusedInF64(AveragePool({7, 8, 2, 2, 0, false, false}), one);
+  ExpectFusedInF64(AveragePool({6, 9, 3, 1, 1, false, false}), one);  // SAME
+  ExpectFusedInF64(AveragePool({6, 6, 3, 2, 1, false, true}), padded);
+  ExpectFusedInF64(AveragePool({3, 5, 2, 2, 0, true, true}), one);  // SAME: the last window is cut
+  ExpectFusedInF64(AveragePool({4, 6, 3, 2, 1, true, true}), padded);
+  ExpectFusedInF64(AveragePool({4, 4, 2, 3, 1, true, true}), padded);  // a window behind the input is dropped
 }
 
 // Every small window: what is fused agrees.
@@ -204,7 +204,7 @@ TEST(OneOp, AveragePoolOfEachWindow) {
               const Site s = AveragePool({in, in + 1, kernel, stride, padding, ceil, counts});
               const std::string verified = s.Verified();
               if (verified.find("neither with VALID nor with SAME") != std::string::npos) continue;
-              EXPECT_THAT(verified, StartsWith(kAgrees))
+              EXPECT_THAT(verified, StartsWith(kAgreesInF64))
                   << in << kernel << stride << padding << ceil << counts;
               ++fused;
             }
