@@ -105,6 +105,18 @@ class Options(unittest.TestCase):
         self.converter.representative_dataset = dataset
         self.assertTrue(self.converter.convert())
 
+    def test_bytes_at_the_ends(self):
+        self.converter.optimizations = [tflite.Optimize.DEFAULT]
+        self.converter.representative_dataset = dataset
+        for dtype in (np.int8, np.uint8):
+            self.converter.inference_input_type = self.converter.inference_output_type = dtype
+            interpreter = tflite.Interpreter(model_content=self.converter.convert())
+            interpreter.allocate_tensors()
+            for details in (*interpreter.get_input_details(), *interpreter.get_output_details()):
+                self.assertEqual(details['dtype'], dtype)
+                self.assertGreater(details['quantization'][0], 0)
+            interpreter.invoke()
+
     def test_what_has_no_equivalent_raises(self):
         def said(**settings):
             converter = tflite.TFLiteConverter.from_saved_model(models.saved_model('conv_classifier'))
