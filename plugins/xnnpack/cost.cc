@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "plugins/xnnpack/ops/narrow.h"
 
@@ -162,6 +163,16 @@ double BorderCost(uint64_t bytes) {
   work[kBorder] = 1;
   work[kBorderByte] = static_cast<double>(bytes);
   return XnnpackRates() == nullptr ? FBX_NO_COST : Time(work, *XnnpackRates());
+}
+
+void RejectSlow(const sdk::GraphNode& n) {
+  // XNNPACK has no depthwise code for larger windows: it computes a matrix product of one column per channel.
+  constexpr int64_t kMostTaps = 25;
+  constexpr int64_t kFewChannels = 4;
+  if (XnnpackRates() != nullptr || n.op() != "DEPTHWISE_CONV_2D") return;
+  const int64_t taps = n.in(1).dim(1) * n.in(1).dim(2);
+  n.require(taps <= kMostTaps || n.in(0).dim(3) <= kFewChannels, "SIZE",
+            "a window of " + std::to_string(taps) + " pixels, which is slow in XNNPACK");
 }
 
 }  // namespace fusebox::xnnpack

@@ -21,4 +21,7 @@ std::optional<math::ProductShape> DefinedProductOf(const sdk::Node& n);
 double CostOf(const sdk::Node& n);
 double BorderCost(uint64_t bytes);
 
+// Where there are no estimates (arm64), rejects a depthwise convolution that is many times faster on kernels.
+void RejectSlow(const sdk::GraphNode& n);
+
 }  // namespace fusebox::xnnpack

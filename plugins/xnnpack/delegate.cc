@@ -124,6 +124,7 @@ void Delegate::claim(const Graph& graph, Claim& claim) {
       const NetworkNode node(network, i);
       const Operation& operation = OperationOf(node);
       operation.supports(node);
+      if (settings_.by_cost) RejectSlow(node);
       claim.accept(i, operation.accept);
     } catch (const Reject& r) {
       claim.reject(i, r.code, r.subject.empty() ? r.why : r.why + " (" + r.subject + ")");

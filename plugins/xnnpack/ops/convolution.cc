@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // CONV_2D: filter [out, height, width, in per group]. DEPTHWISE_CONV_2D: filter [1, height, width, out].
-#include "plugins/math/cost/rates.h"
 #include "plugins/xnnpack/ops/weights.h"
 #include "plugins/xnnpack/ops/window.h"
 #include "plugins/xnnpack/partition/op.h"
@@ -12,11 +11,6 @@ constexpr WeightOperands kConv{.input = 0, .filter = 1, .bias = 2, .channel_axis
 // XNNPACK has no depthwise convolution with activations quantized at run time.
 constexpr WeightOperands kDepthwise{
     .input = 0, .filter = 1, .bias = 2, .channel_axis = 3, .may_be_dynamic = false};
-
-// XNNPACK has no depthwise code for larger windows: it computes a matrix product of one column per channel.
-// Where there are no estimates (arm64), these stay on kernels, which are many times faster.
-constexpr int64_t kMostTaps = 25;
-constexpr int64_t kFewChannels = 4;
 
 Tensor CheckImages(const NetworkNode& node, const WeightOperands& operands) {
   RequireArity(node, 2, 3);
@@ -145,11 +139,6 @@ void SupportsDepthwise(const NetworkNode& node) {
   const Tensor filter = CheckImages(node, kDepthwise);
   node.require(filter.dim(0) == 1, "SHAPE", "the filter's first dim is not 1", Operand(1));
   node.require(filter.dim(3) % node.in(0).dim(3) == 0, "SHAPE", "outputs do not divide into channels");
-  node.require(
-      math::XnnpackRates() != nullptr || filter.dim(1) * filter.dim(2) <= kMostTaps ||
-          node.in(0).dim(3) <= kFewChannels,
-      "SIZE",
-      "a window of " + std::to_string(filter.dim(1) * filter.dim(2)) + " pixels, which is slow in XNNPACK");
   CheckBias(node, filter.dim(3));
 }
 
