@@ -125,7 +125,8 @@ Status Session::Impl::Shape(int index, const Type& type, size_t bytes, bool blan
   port.bound = {};
   port.copies = false;
   port.shaped = false;
-  FindShared();
+  for (run::Out& out : outs)
+    if (out.input == index) out.input = -1;
   FUSEBOX_TRY(Allocate([&] { return Quoted(slot, index); }, type,
                        [&] {
                          const bool moved = port.memory.Resize(port.tensor, type.shape.dims().data(),

@@ -57,7 +57,9 @@ uint64_t BytesOf(const Function& function, const ValueIds& ids) {
   return bytes;
 }
 
-std::string Text(double ns) { return fmt::format("{:.1f} us", ns / 1000); }
+std::string Text(double ns) {
+  return ns < 1000 ? fmt::format("{:.0f} ns", ns) : fmt::format("{:.1f} us", ns / 1000);
+}
 
 class Placer {
  public:

@@ -102,13 +102,9 @@ namespace {
 
 double CostOf(const Node& n) {
   const Rates* const rates = KernelRates();
-  if (rates == nullptr) return FBX_NO_COST;
-  const auto ns = [&](const auto& shape) { return Time(WorkOf(shape, BestIsa()), *rates); };
-  if (const auto product = ProductOf(n)) return ns(*product);
-  if (const auto taps = TapsOf(n)) return ns(*taps);
-  if (const auto transposed = TransposedOf(n)) return ns(*transposed);
-  if (const auto elements = ElementsOf(n)) return ns(*elements);
-  return FBX_NO_COST;
+  const auto shape = rates != nullptr ? ShapeOf(n) : std::nullopt;
+  if (!shape) return FBX_NO_COST;
+  return std::visit([&](const auto& s) { return Time(WorkOf(s, BestIsa()), *rates); }, *shape);
 }
 
 double KernelCost(const fbx_host* host, const fbx_kernel*, const fbx_node* node) noexcept {

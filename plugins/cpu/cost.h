@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extension fusebox.cost/1 of the kernels: what work a node is for them.
+// The extension fusebox.cost/1 of the kernels: it counts the work of a node and estimates its time.
 #pragma once
 
 #include <string_view>

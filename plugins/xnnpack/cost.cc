@@ -123,18 +123,19 @@ Work WorkOf(const ElementsShape& e, Isa) {
   return work;
 }
 
-std::optional<ProductShape> DefinedProductOf(const sdk::Node& n) {
-  auto p = ProductOf(n);
-  if (!p || p->bytes || p->groups > 1 || p->copied) return p;
+std::optional<NodeShape> DefinedShapeOf(const sdk::Node& n) {
+  auto shape = ShapeOf(n);
+  auto* const p = shape ? std::get_if<ProductShape>(&*shape) : nullptr;
+  if (p == nullptr || p->bytes || p->groups > 1 || p->copied) return shape;
   const auto columns = static_cast<int64_t>(p->columns);
   if (n.in(1).rank() == 2) {
     p->narrow = columns < KernelColumns() &&
                 !IsBetterAsConvolution(columns, static_cast<int64_t>(p->rows * p->depth));
-    return p;
+    return shape;
   }
   if (p->lines == 0) {
     p->narrow = IsBetterAsProduct(columns);
-    return p;
+    return shape;
   }
   const int64_t width = n.in(1).dim(2);
   const int64_t stride = n.attrs().i64("stride_w", 1);
@@ -144,18 +145,14 @@ std::optional<ProductShape> DefinedProductOf(const sdk::Node& n) {
   p->columns *= pixels;
   p->depth *= wide / static_cast<double>(width);
   p->taps = p->lines * wide;
-  return p;
+  return shape;
 }
 
 double CostOf(const sdk::Node& n) {
   const Rates* const rates = XnnpackRates();
-  if (rates == nullptr) return FBX_NO_COST;
-  const auto ns = [&](const auto& shape) { return Time(WorkOf(shape, BestIsa()), *rates); };
-  if (const auto product = DefinedProductOf(n)) return ns(*product);
-  if (const auto taps = TapsOf(n)) return ns(*taps);
-  if (const auto transposed = TransposedOf(n)) return ns(*transposed);
-  if (const auto elements = ElementsOf(n)) return ns(*elements);
-  return FBX_NO_COST;
+  const auto shape = rates != nullptr ? DefinedShapeOf(n) : std::nullopt;
+  if (!shape) return FBX_NO_COST;
+  return std::visit([&](const auto& s) { return Time(WorkOf(s, BestIsa()), *rates); }, *shape);
 }
 
 double BorderCost(uint64_t bytes) {

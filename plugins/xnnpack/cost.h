@@ -14,8 +14,8 @@ math::Work WorkOf(const math::TapsShape&, math::Isa);
 math::Work WorkOf(const math::TransposedShape&, math::Isa);
 math::Work WorkOf(const math::ElementsShape&, math::Isa);
 
-// The product that CONV_2D or FULLY_CONNECTED is defined as.
-std::optional<math::ProductShape> DefinedProductOf(const sdk::Node& n);
+// Returns the shape of a node as XNNPACK gets it: some products are defined in another way (ops/narrow.h).
+std::optional<math::NodeShape> DefinedShapeOf(const sdk::Node& n);
 
 // Nanoseconds on one thread, or FBX_NO_COST.
 double CostOf(const sdk::Node& n);

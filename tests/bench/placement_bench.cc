@@ -22,6 +22,11 @@ constexpr char kAll[] = R"({"xnnpack": {"placement": "all"}})";
 constexpr unsigned kSecondsForOneFile = 120;
 constexpr const char* kPeers[] = {"kernels", "XNNPACK"};
 
+// Files of different folders have the same name.
+std::string JobOf(const std::filesystem::path& path) {
+  return (path.parent_path().filename() / path.stem()).string();
+}
+
 struct Arguments {
   NetArguments net;
   size_t files = 40;
@@ -71,7 +76,7 @@ Status Measure(const std::string& path, const NetArguments& arguments) {
   FUSEBOX_ASSIGN(const auto kernels,
                  OpenPlaced(path, arguments, {.delegates = std::vector<Config::Delegate>{}}));
   FUSEBOX_ASSIGN(const auto all, OpenPlaced(path, arguments, {.delegate_options = kAll}));
-  const Metric time{"placement", std::filesystem::path(path).stem().string(), "run", "ms"};
+  const Metric time{"placement", JobOf(path), "run", "ms"};
   int number = 0;
   for (Session* other : {kernels.get(), all.get()}) {
     FUSEBOX_ASSIGN(const auto rounds, Interleave([&] { return ours->Run(); }, [&] { return other->Run(); },
@@ -104,8 +109,7 @@ int Main(int argc, char** argv) {
         },
         kSecondsForOneFile);
     if (why && why->empty()) continue;
-    WriteError("placement", std::filesystem::path(file).stem().string(), kOurs,
-               why ? *why : why.error().message);
+    WriteError("placement", JobOf(file), kOurs, why ? *why : why.error().message);
     good = false;
   }
   return good ? 0 : 1;

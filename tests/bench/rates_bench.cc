@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures what work costs (plugins/math/cost/rates.h) and prints a row of plugins/math/cost/rates.inc.
+// Measures what work costs (plugins/math/cost/rates.h) and prints plugins/math/cost/rates.def.
 //
 //   rates_bench --plugin FOLDER [--seconds S] [--verbose]
 //
@@ -18,11 +18,12 @@
 namespace fusebox::bench {
 namespace {
 
-constexpr const char* kNames[kUnknowns] = {
-    "node",       "f32 product", "f32 dot",      "f32 tile",  "f32 weight",  "f32 result",  "i8 product",
-    "u8 product", "i8 tile",     "i8 weight",    "i8 result", "f32 tap",     "f32 far tap", "i8 tap",
-    "i8 far tap", "pixel",       "stride pixel", "address",   "f32 element", "i8 element",  "function",
-    "row",        "border",      "border byte",  "run"};
+constexpr const char* kNames[] = {
+#define RATE(item, of_kernels, of_xnnpack) #item,
+#include "plugins/math/cost/rates.def"
+#undef RATE
+    "run"};
+static_assert(std::size(kNames) == kUnknowns);
 
 constexpr const char* kIsas[] = {"kSse4", "kAvx2", "kAvx512", "kAvx512Vnni", "kNeon", "kNeonDot"};
 
@@ -113,13 +114,6 @@ double Estimate(const std::array<double, kUnknowns>& of, const std::array<double
   return sum;
 }
 
-void Print(const char* who, const std::array<double, kUnknowns>& rates, const char* end) {
-  std::printf("    .%s = {", who);
-  for (int i = 0; i < math::kItems; ++i)
-    std::printf("%s%.4g", i == 0 ? "" : ", ", rates[static_cast<size_t>(i)]);
-  std::printf("}%s\n", end);
-}
-
 int Main(int argc, char** argv) {
   std::string plugin;
   double seconds = 0.1;
@@ -156,9 +150,6 @@ int Main(int argc, char** argv) {
   if (!border) return std::fprintf(stderr, "%s\n", border.error().message.c_str()), 1;
   unknown[math::kBorder] = *border;
   const auto of_xnnpack = Solve(xnnpack, unknown);
-  for (int i = 0; i < kUnknowns; ++i)
-    std::printf("// %-12s %10.5g %10.5g\n", kNames[i], of_kernels[static_cast<size_t>(i)],
-                of_xnnpack[static_cast<size_t>(i)]);
   double lost = 0;
   for (const Probe* p : measured) {
     const double k = Estimate(p->kernels, of_kernels);
@@ -172,9 +163,9 @@ int Main(int argc, char** argv) {
                   chosen / best);
   }
   std::printf("// chosen / best: %.4f on average\n", std::exp(lost / static_cast<double>(measured.size())));
-  std::printf("{.isa = Isa::%s,\n", kIsas[static_cast<size_t>(math::BestIsa())]);
-  Print("kernels", of_kernels, ",");
-  Print("xnnpack", of_xnnpack, "},");
+  std::printf("// Isa::%s\n", kIsas[static_cast<size_t>(math::BestIsa())]);
+  for (size_t i = 0; i < math::kItems; ++i)
+    std::printf("RATE(%s, %.4g, %.4g)\n", kNames[i], of_kernels[i], of_xnnpack[i]);
   return 0;
 }
 

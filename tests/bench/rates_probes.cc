@@ -88,7 +88,7 @@ Attrs WindowAttrs(int64_t stride) {
   return attrs;
 }
 
-// What the nodes of a net are, as the plugins see them.
+// Counts the work of the nodes of a net for kernels and for XNNPACK.
 void Describe(Probe& probe) {
   const Function& f = *probe.module->functions[0];
   const GraphView view(*probe.module, f);
@@ -104,18 +104,9 @@ void Describe(Probe& probe) {
   const math::Isa isa = math::BestIsa();
   for (uint32_t i = 0; i < graph.node_count(); ++i) {
     const sdk::GraphNode n = graph.node(i);
-    if (const auto product = math::ProductOf(n)) {
-      add(probe.kernels, cpu::WorkOf(*product, isa));
-      add(probe.xnnpack, xnnpack::WorkOf(*xnnpack::DefinedProductOf(n), isa));
-      continue;
-    }
-    const auto both = [&](const auto& shape) {
-      add(probe.kernels, cpu::WorkOf(shape, isa));
-      add(probe.xnnpack, xnnpack::WorkOf(shape, isa));
-    };
-    if (const auto taps = math::TapsOf(n)) both(*taps);
-    else if (const auto transposed = math::TransposedOf(n)) both(*transposed);
-    else both(*math::ElementsOf(n));
+    std::visit([&](const auto& shape) { add(probe.kernels, cpu::WorkOf(shape, isa)); }, *math::ShapeOf(n));
+    std::visit([&](const auto& shape) { add(probe.xnnpack, xnnpack::WorkOf(shape, isa)); },
+               *xnnpack::DefinedShapeOf(n));
   }
   probe.xnnpack[math::kBorder] = 2;
   probe.xnnpack[math::kBorderByte] = bytes;

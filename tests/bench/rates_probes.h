@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small nets that rates_bench measures, and what work they are.
+// Small nets that rates_bench measures, and the work of each.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace fusebox::bench {
 inline constexpr int kRun = math::kItems;  // a run of a session, which no estimate counts
 inline constexpr int kUnknowns = math::kItems + 1;
 
-// One net, and what its nodes are for both.
+// One net, the work of its nodes for kernels and for XNNPACK, and the times that were measured.
 struct Probe {
   std::string name;
   std::unique_ptr<Module> module;

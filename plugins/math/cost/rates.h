@@ -3,8 +3,8 @@
 // (fusebox.cost/1), by instruction set. Nothing is measured while a model is opened, so that placement is the
 // same at each start.
 //
-// tests/bench/rates_bench.cc measures the numbers of this machine's instruction set and prints them as a row
-// of rates.inc.
+// tests/bench/rates_bench.cc measures the numbers of this machine's instruction set and prints them as
+// rates.def.
 #pragma once
 
 #include <array>

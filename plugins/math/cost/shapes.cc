@@ -75,8 +75,6 @@ std::optional<ProductShape> FullyConnectedOf(const Node& n) {
 constexpr std::string_view kMaps[] = {"ADD", "MUL", "SUB"};
 constexpr std::string_view kFunctions[] = {"LOGISTIC"};
 
-}  // namespace
-
 std::optional<ProductShape> ProductOf(const Node& n) {
   if (!Has(n, 2)) return std::nullopt;
   if (n.op() == "CONV_2D") return ConvolutionOf(n);
@@ -124,6 +122,16 @@ std::optional<ElementsShape> ElementsOf(const Node& n) {
   if (std::ranges::find(kFunctions, op) == std::end(kFunctions)) return std::nullopt;
   if (!bytes) e.functions = count;
   return e;
+}
+
+}  // namespace
+
+std::optional<NodeShape> ShapeOf(const Node& n) {
+  if (const auto product = ProductOf(n)) return *product;
+  if (const auto taps = TapsOf(n)) return *taps;
+  if (const auto transposed = TransposedOf(n)) return *transposed;
+  if (const auto elements = ElementsOf(n)) return *elements;
+  return std::nullopt;
 }
 
 }  // namespace fusebox::math

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <variant>
 
 #include <fusebox/node.hpp>
 
@@ -54,11 +55,9 @@ struct ElementsShape {
   bool bytes = false;
 };
 
-// Return nothing for a node of another kind, of other dtypes, or whose weights are not stored as they are
+using NodeShape = std::variant<ProductShape, TapsShape, TransposedShape, ElementsShape>;
+// Returns nothing for a node of another kind, of other dtypes, or whose weights are not stored as they are
 // read.
-std::optional<ProductShape> ProductOf(const sdk::Node& n);  // CONV_2D, FULLY_CONNECTED
-std::optional<TapsShape> TapsOf(const sdk::Node& n);        // DEPTHWISE_CONV_2D
-std::optional<TransposedShape> TransposedOf(const sdk::Node& n);
-std::optional<ElementsShape> ElementsOf(const sdk::Node& n);
+std::optional<NodeShape> ShapeOf(const sdk::Node& n);
 
 }  // namespace fusebox::math
