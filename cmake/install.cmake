@@ -70,6 +70,18 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/fusebox-config-version.c
 install(FILES "${PROJECT_BINARY_DIR}/fusebox-config.cmake" "${PROJECT_BINARY_DIR}/fusebox-config-version.cmake"
               sdk/cmake/FuseboxPlugin.cmake sdk/cmake/FuseboxManifest.cmake DESTINATION "${package}" COMPONENT dev)
 
+# The index of the plugins, with which programs start faster. A program for another machine cannot write it here.
+if(NOT CMAKE_CROSSCOMPILING)
+  cmake_path(IS_ABSOLUTE CMAKE_INSTALL_LIBDIR absolute)
+  set(folder "${CMAKE_INSTALL_LIBDIR}/fusebox/plugins")
+  if(NOT absolute)
+    string(PREPEND folder "\${CMAKE_INSTALL_PREFIX}/")
+  endif()
+  install(CODE "
+    execute_process(COMMAND \"$<TARGET_FILE:fusebox>\" plugin index \"\$ENV{DESTDIR}${folder}\" COMMAND_ERROR_IS_FATAL ANY)
+    list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"${folder}/fusebox-plugins.index\")" COMPONENT host)
+endif()
+
 install(TARGETS write_models RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT tools)
 
 # The package for Python, where Debian's Python looks for packages; elsewhere, PYTHONPATH.

@@ -6,6 +6,7 @@
 
 namespace fusebox::cli {
 
+void AddPluginIndex(CLI::App& plugin, Action& action);
 void AddPluginNew(CLI::App& plugin, Action& action);
 
 }  // namespace fusebox::cli

@@ -268,6 +268,7 @@ void AddPlugin(CLI::App& root, Action& action) {
   AddPluginCheck(*plugin, action);
   AddOne(*plugin, action, "why", "Load a plugin and show whether it can be used; if not, why (exit code 1)",
          "ID|PATH", "Its id, or its manifest, library or folder", Why);
+  AddPluginIndex(*plugin, action);
   AddPluginNew(*plugin, action);
 }
 

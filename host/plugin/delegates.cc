@@ -25,8 +25,9 @@ const ManifestDelegate& Stated(const Manifest& manifest, std::string_view name) 
 
 // Resolves paths in the configuration file against its folder. Checked reports invalid options and schemas.
 Attrs FromFolder(const PluginInfo& info, const Config::Delegate& delegate, const std::string& folder) {
+  if (delegate.options.empty()) return delegate.options;
   const auto schema = JsonSchema::Parse(Stated(info.manifest, delegate.name).options_schema);
-  if (!schema || delegate.options.empty()) return delegate.options;
+  if (!schema) return delegate.options;
   json value = JsonFromAttrs(delegate.options);
   schema->ResolvePaths(value, folder);
   return AttrsFromJson(value).value_or(delegate.options);
@@ -35,7 +36,9 @@ Attrs FromFolder(const PluginInfo& info, const Config::Delegate& delegate, const
 // A linked-in plugin has no manifest, so no schema to validate with.
 Result<Attrs> Checked(const PluginInfo& info, const Config::Delegate& wanted,
                       std::unordered_map<std::string, JsonSchema>& schemas) {
-  const std::string& schema_text = Stated(info.manifest, wanted.name).options_schema;
+  const ManifestDelegate& stated = Stated(info.manifest, wanted.name);
+  if (wanted.options.empty() && stated.defaults) return *stated.defaults;
+  const std::string& schema_text = stated.options_schema;
   const auto fail = [&](const std::string& pointer, const std::string& what) {
     return Invalid("options of delegate " + wanted.name + ": " +
                    (pointer.empty() ? "" : pointer.substr(1) + ": ") + what);
@@ -104,15 +107,6 @@ Registry::Impl::Plugin* Registry::Impl::FindDelegate(std::string_view name) {
     }
   }
   return nullptr;
-}
-
-// Schema errors are reported when the delegate is used.
-void Registry::Impl::ReadDelegateSchemas(const Plugin& plugin) {
-  for (const ManifestDelegate& delegate : plugin.info.manifest.delegates) {
-    if (delegate.options_schema.empty() || FindDelegate(delegate.name) != &plugin) continue;
-    if (auto schema = JsonSchema::Parse(delegate.options_schema))
-      delegate_schemas.emplace(delegate.name, *std::move(schema));
-  }
 }
 
 std::vector<std::string> Registry::Impl::DelegateNames() const {

@@ -39,7 +39,7 @@ struct Registry::Impl final : Broker {
   Impl(const Config& c, Policy p) : config(c), policy(std::move(p)) {}
   ~Impl();
 
-  Status AddFound(const Found& found);
+  Status AddFound(const Found& found, ManifestReader& reader);
   // A linked-in plugin gets its place in the search order, and is opened afterwards.
   Result<Plugin*> PlaceBuiltIn(const fbx_static_plugin&);
   Status OpenBuiltIn(Plugin& plugin);
@@ -71,8 +71,6 @@ struct Registry::Impl final : Broker {
   // Adds a delegate of a model. Error: it is required and missing, or its options violate their schema.
   Status Use(const Config::Delegate& delegate, bool must_be_there, Delegation& delegation,
              std::vector<std::string>& notices);
-  // Parses the options_schemas of a plugin's delegates ahead of the first model.
-  void ReadDelegateSchemas(const Plugin& plugin);
   std::vector<std::string> DelegateNames() const;
   std::vector<Config::Delegate> DefaultDelegates() const;
   const std::vector<KernelRef>& AllKernels(fbx_op_kind kind, std::string_view op);

@@ -154,40 +154,28 @@ Result<std::string> LibraryPath(const fs::path& manifest, const std::string& tex
   }
   std::error_code error;
   const fs::path folder = fs::weakly_canonical(fs::absolute(manifest, error).parent_path(), error);
-  const fs::path real = fs::weakly_canonical(folder / relative, error);
   if (error) return Invalid(error.message());
-  const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), real.begin(), real.end());
-  if (end != folder.end()) return Invalid("it is a link out of the plugin's folder, to " + real.string());
-  return (folder / relative).lexically_normal().string();
+  fs::path path = folder;
+  for (const fs::path& part : relative) {
+    path /= part;
+    if (!fs::is_symlink(path, error)) continue;
+    const fs::path real = fs::weakly_canonical(path, error);
+    if (error) return Invalid(error.message());
+    if (std::mismatch(folder.begin(), folder.end(), real.begin(), real.end()).first != folder.end())
+      return Invalid("it is a link out of the plugin's folder, to " + real.string());
+  }
+  return path.lexically_normal().string();
 }
 
 Status ReadLibraries(const Document& document, const json& list, Manifest& manifest) {
-  std::string others;
-  for (size_t i = 0; i < list.size(); ++i) {
-    const std::string at = At("/libraries", i);
-    const std::string platform = Text(list[i], "platform");
-    auto path = LibraryPath(document.name, Text(list[i], "path"));
-    if (!path) return document.Complain(at + "/path", path.error().message);
-    manifest.libraries.push_back({platform, *path, Text(list[i], "sha256")});
-    if (!manifest.library.empty()) continue;
-    if (platform != PlatformKey()) {
-      others += (others.empty() ? "" : ", ") + platform;
-      continue;
-    }
-    const std::vector<std::string> cpu = Texts(list[i], "requires_cpu");
-    const std::string missing = MissingCpuFeature(cpu);
-    if (missing.empty()) {
-      manifest.library = *path;
-      manifest.requires_cpu = cpu;
-    } else {
-      manifest.no_library =
-          Text(list[i], "path") + " needs the CPU feature " + missing + ", which this machine lacks";
-    }
-  }
-  if (!manifest.library.empty()) manifest.no_library.clear();
-  if (manifest.library.empty() && manifest.no_library.empty())
-    manifest.no_library = "it has no library for " + std::string(PlatformKey()) + ", only for " + others +
-                          "; add one to \"libraries\"";
+  for (const json& entry : list)
+    manifest.libraries.push_back({.platform = Text(entry, "platform"),
+                                  .file = Text(entry, "path"),
+                                  .requires_cpu = Texts(entry, "requires_cpu"),
+                                  .sha256 = Text(entry, "sha256"),
+                                  .path = {}});
+  if (const auto misplaced = PlaceLibraries(manifest))
+    return document.Complain(At("/libraries", misplaced->library) + "/path", misplaced->why);
   return {};
 }
 
@@ -214,7 +202,8 @@ Status ReadProvides(const Document& document, const json& provides, Manifest& ma
       const std::string name = Text(entry, "name");
       if (std::ranges::find(manifest.delegates, name, &ManifestDelegate::name) != manifest.delegates.end())
         return document.Complain(at + "/name", "\"" + name + "\" is duplicated");
-      manifest.delegates.push_back({name, std::move(schema), entry.value("default", false)});
+      const std::optional<Attrs> defaults = DefaultsOf(schema);
+      manifest.delegates.push_back({name, std::move(schema), entry.value("default", false), defaults});
     }
   }
   if (provides.contains("importers")) FUSEBOX_TRY(CheckImporters(document, provides["importers"]));
@@ -252,6 +241,7 @@ Result<Manifest> ManifestIn(const Document& document) {
   manifest.abi_major = value["abi"].value("major", 1);
   manifest.abi_min_minor = value["abi"].value("min_minor", 0);
   FUSEBOX_ASSIGN(manifest.options_schema, SchemaText(document, value, ""));
+  manifest.defaults = DefaultsOf(manifest.options_schema);
   if (value.contains("requires")) manifest.requires_extensions = Texts(value["requires"], "extensions");
   FUSEBOX_TRY(ReadProvides(document, value["provides"], manifest));
   return manifest;
@@ -265,6 +255,45 @@ Result<JsonSchema> ParseWhen(const std::string& text) {
   for (const auto& [key, value] : when.items())
     if (!value.contains("default")) schema["required"].push_back(key);
   return JsonSchema::Parse(schema.dump());
+}
+
+std::optional<Misplaced> PlaceLibraries(Manifest& manifest) {
+  std::string others;
+  for (size_t i = 0; i < manifest.libraries.size(); ++i) {
+    ManifestLibrary& library = manifest.libraries[i];
+    auto path = LibraryPath(manifest.path, library.file);
+    if (!path) return Misplaced{i, path.error().message};
+    library.path = *std::move(path);
+    if (!manifest.library.empty()) continue;
+    if (library.platform != PlatformKey()) {
+      others += (others.empty() ? "" : ", ") + library.platform;
+      continue;
+    }
+    const std::string missing = MissingCpuFeature(library.requires_cpu);
+    if (missing.empty()) {
+      manifest.library = library.path;
+      manifest.requires_cpu = library.requires_cpu;
+    } else {
+      manifest.no_library = library.file + " needs the CPU feature " + missing + ", which this machine lacks";
+    }
+  }
+  if (!manifest.library.empty()) manifest.no_library.clear();
+  else if (manifest.no_library.empty() && !manifest.libraries.empty())
+    manifest.no_library = "it has no library for " + std::string(PlatformKey()) + ", only for " + others +
+                          "; add one to \"libraries\"";
+  return std::nullopt;
+}
+
+std::optional<Attrs> DefaultsOf(const std::string& text) {
+  if (text.empty()) return Attrs();
+  const auto schema = JsonSchema::Parse(text);
+  if (!schema) return std::nullopt;
+  json value = json::object();
+  schema->FillDefaults(value);
+  if (schema->Check(value)) return std::nullopt;
+  auto attrs = AttrsFromJson(value);
+  if (!attrs) return std::nullopt;
+  return *std::move(attrs);
 }
 
 const ManifestLibrary* Manifest::Chosen() const {
@@ -287,6 +316,10 @@ Result<std::vector<BundledLibrary>> BundledIn(const Manifest& manifest) {
 
 Result<Manifest> ReadManifest(const std::string& path) {
   FUSEBOX_ASSIGN(std::string text, ReadShortFile(path));
+  return ManifestFrom(path, std::move(text));
+}
+
+Result<Manifest> ManifestFrom(const std::string& path, std::string text) {
   FUSEBOX_ASSIGN(const Document document, ParseManifestDocument(path, std::move(text)));
   FUSEBOX_ASSIGN(Manifest manifest, ManifestIn(document));
   if (document.value.contains("libraries")) {

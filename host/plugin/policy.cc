@@ -82,6 +82,10 @@ std::vector<Policy::Pin> Policy::PinsOf(const std::string& id) const {
   return pins;
 }
 
+bool Policy::RequiresSignatures() const {
+  return std::ranges::any_of(lists_, [](const Lists& lists) { return !lists.keys.empty(); });
+}
+
 Status Policy::CheckSignature(const Manifest& manifest) const {
   constexpr size_t kSignatureBytes = 64;
   const std::string file = manifest.path + ".sig";

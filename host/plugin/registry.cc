@@ -57,7 +57,7 @@ Registry::Impl::~Impl() {
   for (auto plugin = load_order.rbegin(); plugin != load_order.rend(); ++plugin) Unload(**plugin);
 }
 
-Status Registry::Impl::AddFound(const Found& found) {
+Status Registry::Impl::AddFound(const Found& found, ManifestReader& reader) {
   Plugin& plugin = plugins.emplace_back();
   PluginInfo& info = plugin.info;
   plugin.named = found.named;
@@ -68,7 +68,7 @@ Status Registry::Impl::AddFound(const Found& found) {
   };
   info.manifest = UnreadManifest(found.manifest);
   if (const Status owned = CheckOwners(found.manifest); !owned) return refuse(owned.error().message);
-  auto manifest = ReadManifest(found.manifest);
+  auto manifest = reader.Read(found.manifest);
   if (!manifest) {
     if (found.named) return std::unexpected(std::move(manifest).error());
     info.manifest = Salvage(found.manifest);
@@ -123,7 +123,6 @@ Status Registry::Impl::OpenBuiltIn(Plugin& plugin) {
     Mark(info, PluginInfo::State::kBroken, opened.error().message);
     return opened;
   }
-  ReadDelegateSchemas(plugin);
   if (std::string why = policy.Denies(info.manifest.id, true); !why.empty())
     Mark(info, PluginInfo::State::kDenied, std::move(why));
   for (Plugin& other : plugins) {
@@ -147,8 +146,10 @@ Status Registry::Impl::OpenBuiltIn(Plugin& plugin) {
 
 Result<Attrs> Registry::Impl::OptionsFor(const Manifest& manifest) const {
   const auto given = config.options.find(manifest.id);
+  const bool none = given == config.options.end() || given->second.empty();
+  if (none && manifest.defaults) return *manifest.defaults;
   if (manifest.options_schema.empty()) {
-    if (given == config.options.end() || given->second.empty()) return Attrs();
+    if (none) return Attrs();
     return OptionsFail(config, manifest.id, "", "the plugin has no options");
   }
   const auto schema = JsonSchema::Parse(manifest.options_schema);
@@ -171,10 +172,7 @@ const LoadedPlugin* Registry::Impl::Load(Plugin& plugin, bool quiet) {
   plugin.loading = true;
   const Status opened = Open(plugin);
   plugin.loading = false;
-  if (opened) {
-    ReadDelegateSchemas(plugin);
-    return plugin.loaded.get();
-  }
+  if (opened) return plugin.loaded.get();
   if (quiet || plugin.named) {
     Mark(plugin.info, PluginInfo::State::kBroken, opened.error().message);  // LoadNamed reports it
   } else {
@@ -289,8 +287,9 @@ Result<std::shared_ptr<Registry>> Registry::Create(const Config& config,
   Impl& impl = *registry->impl_;
   impl.searched = std::move(search.searched);
   Status added;
+  ManifestReader reader(!impl.policy.RequiresSignatures());
   for (const Found& found : search.found)
-    if (added) added = impl.AddFound(found);
+    if (added) added = impl.AddFound(found, reader);
   impl.WarnOfBroken();
   FUSEBOX_TRY(added);
   std::vector<Impl::Plugin*> placed;

@@ -106,15 +106,20 @@ Status AddNamed(const std::string& text, SearchResult& result) {
     return {};
   }
   result.searched.push_back(text);
-  const std::vector<std::string> manifests = ManifestsIn(path);
-  if (manifests.empty())
-    return NotFound("plugin " + text + ": neither it nor a subfolder contains a " + kManifestName);
+  FUSEBOX_ASSIGN(const std::vector<std::string> manifests, ManifestsOf(text).At("plugin " + text));
   for (const std::string& manifest : manifests)
     result.found.push_back({manifest, manifest == (path / kManifestName).string()});
   return {};
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> ManifestsOf(const std::string& folder) {
+  std::vector<std::string> manifests = ManifestsIn(folder);
+  if (manifests.empty())
+    return NotFound(std::string("neither it nor a subfolder contains a ") + kManifestName);
+  return manifests;
+}
 
 std::vector<std::string> InstalledPlugins() {
   std::vector<std::string> folders = InstallPrefixes();

@@ -64,6 +64,30 @@ struct Document {
 // A document of any schema; `name` stands in messages.
 Result<Document> ParseDocument(std::string name, std::string text, const JsonSchema&);
 Result<Document> ParseManifestDocument(std::string name, std::string text);
+// The manifest of a file that was read.
+Result<Manifest> ManifestFrom(const std::string& path, std::string text);
+// The manifest at a path; by the index of its folder of plugins where that has the same text.
+class ManifestReader {
+ public:
+  // Without indexes, each manifest is parsed: a signature covers its text, and nothing else.
+  explicit ManifestReader(bool indexed) : indexed_(indexed) {}
+  Result<Manifest> Read(const std::string& path);
+
+ private:
+  bool indexed_;
+  std::map<std::string, std::vector<Manifest>> folders_;
+};
+// The file fusebox-plugins.index for these manifests.
+std::string IndexText(const std::vector<Manifest>& manifests);
+// Sets the paths of the libraries, and chooses one for this machine. Returns a library that has no path, and
+// why.
+struct Misplaced {
+  size_t library;
+  std::string why;
+};
+std::optional<Misplaced> PlaceLibraries(Manifest& manifest);
+// The defaults of a schema of options (empty: no options). Nothing: they do not meet it.
+std::optional<Attrs> DefaultsOf(const std::string& schema);
 // The manifest of a linked-in plugin from its text: libraries are not read.
 Result<Manifest> ParseManifest(std::string_view text);
 // The manifest of a plugin that is named by its folder, because its own was not read.
@@ -108,6 +132,8 @@ struct SearchResult {
 };
 // Error: a --plugin that does not exist or is not a plugin.
 Result<SearchResult> Search(const Config& config);
+// The manifests in a folder of plugins, sorted. Error: there are none.
+Result<std::vector<std::string>> ManifestsOf(const std::string& folder);
 
 // The folder of plugins of this installation; several if its prefix is not certain.
 std::vector<std::string> InstalledPlugins();
@@ -127,6 +153,7 @@ class Policy {
   std::vector<Pin> PinsOf(const std::string& id) const;
   // Error: a key is required, and the manifest has no signature by it, or its library has no hash there.
   Status CheckSignature(const Manifest& manifest) const;
+  bool RequiresSignatures() const;
 
  private:
   struct Lists {
