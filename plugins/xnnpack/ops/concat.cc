@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CONCATENATION and PACK. XNNPACK joins up to five values of equal quantization at a time.
 #include "plugins/xnnpack/partition/op.h"
+#include "plugins/xnnpack/partition/releases.h"
 
 namespace fusebox::xnnpack {
 namespace {
@@ -10,7 +11,6 @@ constexpr size_t kMost = 5;
 // Joins ids along an axis into `out`.
 void Join(Subgraph& graph, const NetworkNode& node, std::vector<uint32_t> ids,
           const std::vector<size_t>& sizes, size_t axis, uint32_t out) {
-  const auto a = static_cast<int32_t>(axis);
   const Tensor t = node.out(0);
   if (ids.size() > kMost) {
     const std::vector<uint32_t> first(ids.begin(), ids.begin() + kMost);
@@ -26,15 +26,8 @@ void Join(Subgraph& graph, const NetworkNode& node, std::vector<uint32_t> ids,
     rest.insert(rest.begin(), joined);
     return Join(graph, node, rest, rest_sizes, axis, out);
   }
-  xnn_subgraph_t g = graph.get();
-  switch (ids.size()) {
-    case 1: return graph.Check(xnn_define_copy(g, ids[0], out, 0));
-    case 2: return graph.Check(xnn_define_concatenate2(g, a, ids[0], ids[1], out, 0));
-    case 3: return graph.Check(xnn_define_concatenate3(g, a, ids[0], ids[1], ids[2], out, 0));
-    case 4: return graph.Check(xnn_define_concatenate4(g, a, ids[0], ids[1], ids[2], ids[3], out, 0));
-    default:
-      return graph.Check(xnn_define_concatenate5(g, a, ids[0], ids[1], ids[2], ids[3], ids[4], out, 0));
-  }
+  if (ids.size() == 1) return graph.Check(xnn_define_copy(graph.get(), ids[0], out, 0));
+  graph.Check(DefineConcatenate(graph.get(), static_cast<int32_t>(axis), ids, out));
 }
 
 void SupportsConcat(const NetworkNode& node) {

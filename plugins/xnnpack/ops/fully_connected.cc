@@ -5,6 +5,7 @@
 #include "plugins/xnnpack/ops/weights.h"
 #include "plugins/xnnpack/packing/int4.h"
 #include "plugins/xnnpack/partition/op.h"
+#include "plugins/xnnpack/partition/releases.h"
 
 namespace fusebox::xnnpack {
 namespace {
@@ -60,13 +61,14 @@ void Supports(const NetworkNode& node) {
 // The input, reshaped to rows of the filter's length if needed.
 uint32_t Rows(const NetworkNode& node, Subgraph& graph, size_t length, Dims& dims) {
   const uint32_t input = graph.In(node, 0);
-  if (!dims.empty() && dims.back() == length) return input;
+  const bool rows_as_is = KeepsDims(node) || kFlattensRows != 0 || dims.size() == 2;
+  if (rows_as_is && !dims.empty() && dims.back() == length) return input;
   size_t count = 1;
   for (const size_t d : dims) count *= d;
   dims = {count / length, length};
-  const uint32_t rows = graph.Temporary(DatatypeOf(node.in(0)), TensorQuantOf(node.in(0)), dims);
-  graph.Check(xnn_define_static_reshape(graph.get(), dims.size(), dims.data(), input, rows, 0));
-  return rows;
+  const uint32_t matrix = graph.Temporary(DatatypeOf(node.in(0)), TensorQuantOf(node.in(0)), dims);
+  graph.Check(xnn_define_static_reshape(graph.get(), dims.size(), dims.data(), input, matrix, 0));
+  return matrix;
 }
 
 // A convolution of one pixel over an image of one column.
@@ -101,7 +103,7 @@ void Define(const NetworkNode& node, Subgraph& graph) {
   uint32_t input = Rows(node, graph, weights.dims[1], dims);
   if (weights.dynamic) input = graph.Dynamic(input, dims, 1);
   const auto ids = graph.Pack(node, std::move(recipe), weights);
-  const uint32_t flags = KeepsDims(node) ? 0 : XNN_FLAG_TENSORFLOW_RESHAPE_2D;
+  const uint32_t flags = KeepsDims(node) ? 0 : kFlattensRows;
   graph.WithBias(node, 2, range, [&](uint32_t out, Range r) {
     graph.Check(
         xnn_define_fully_connected(graph.get(), r.min, r.max, input, ids.filter, ids.bias, out, flags));

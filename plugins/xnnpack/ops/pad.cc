@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PAD and PADV2 by constant amounts, with zeros or one constant value.
 #include "plugins/xnnpack/partition/op.h"
+#include "plugins/xnnpack/partition/releases.h"
 
 namespace fusebox::xnnpack {
 namespace {
@@ -42,8 +43,8 @@ void Supports(const NetworkNode& node) {
 
 void Define(const NetworkNode& node, Subgraph& graph) {
   const Padding padding = ReadPadding(node);
-  graph.Check(xnn_define_static_constant_pad(graph.get(), padding.before.data(), padding.behind.data(),
-                                             padding.value, graph.In(node, 0), graph.Out(node), 0));
+  graph.Check(DefinePad(graph.get(), padding.before, padding.behind, padding.value, graph.In(node, 0),
+                        graph.Out(node)));
 }
 
 constexpr Operation kTable[] = {
