@@ -14,6 +14,7 @@ ninja-build           own    ninja
 ccache                own    ccache
 python3               own    python3
 dpkg-dev              own    dpkg-shlibdeps
+file                  own    file
 python3-dask          own    python:dask.array
 python3-distributed   own    python:distributed
 patchelf              own    patchelf

@@ -25,8 +25,10 @@ if [ $# -lt 2 ]; then
   cache=$PWD/build/packages/ccache-$suite  # compiled files, for the next time
   rm -rf "$out"
   mkdir -p "$out" "$cache"
-  in_root --customize-hook="sync-in $cache /root/.cache/ccache" --customize-hook="$run /src/dev package" \
-    --customize-hook="sync-out /root/.cache/ccache $cache" --customize-hook="sync-out /src/build/release/packages $out"
+  # What was compiled is kept although the rest may fail.
+  in_root --customize-hook="sync-in $cache /root/.cache/ccache" --customize-hook="$run /src/dev package || touch \"\$1/failed\"" \
+    --customize-hook="sync-out /root/.cache/ccache $cache" --customize-hook='[ ! -e "$1/failed" ]' \
+    --customize-hook="sync-out /src/build/release/packages $out"
 fi
 packages=${2:-$out}
 for deb in "$packages"/*.deb; do

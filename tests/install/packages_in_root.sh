@@ -21,6 +21,7 @@ for package in libfusebox0 libfusebox-convert0 libfusebox-models0 libfusebox-dev
   [ -s /usr/share/doc/$package/copyright ] || die "$package has no copyright file"
 done
 [ -s /usr/share/doc/fusebox/docs/run.md ] || die "there are no guides"
+[ -s /usr/lib/fusebox/plugins/fusebox-plugins.index ] || die "there is no index of the plugins"
 lintian --allow-root --fail-on error /debs/*.deb
 
 cd /tmp
@@ -31,7 +32,7 @@ cmake -S my_op -B my_op/build
 cmake --build my_op/build
 ctest --test-dir my_op/build --output-on-failure
 fusebox run my_op/build/fused.tflite
-python3 -c 'import fusebox; print(fusebox.Model("my_op/build/fused.tflite"))'
+python3 /src/tests/install/python_in_root.py my_op/build/fused.tflite
 
 apt-get -y -q purge 'libfusebox*' fusebox python3-fusebox
 left=$(find / -xdev \( -path /src -o -path /debs -o -path /tmp -o -path /proc -o -path '/etc/apt/*' -o -path /var/lib/apt \) -prune -o \
