@@ -25,7 +25,12 @@
 namespace fusebox::converter {
 
 enum class Composites { kFuse, kKeep, kInline };
-enum class Quantization { kNone, kFloat16, kDynamic, kInt8 };  // see converter/quantize/quantize.h
+// See converter/quantize/quantize.h.
+enum class Quantization { kNone, kFloat16, kDynamic, kInt8, kInt16x8 };
+// Returns whether activations are integers.
+constexpr bool HasIntegerActivations(Quantization q) {
+  return q == Quantization::kInt8 || q == Quantization::kInt16x8;
+}
 // Comparison of each fused op with its body, on seeded inputs (host/verify/verify.h). A composite whose fused
 // op differs keeps its body.
 enum class Verification {
@@ -50,10 +55,12 @@ struct Options {
   uint64_t verify_seed = 1;
   Placeholders placeholders = Placeholders::kFuse;  // kError: no effect with kOff
   Quantization quantization = Quantization::kNone;
-  std::string calibration;             // folder of .npy files: required for kInt8; kFloat16 and kDynamic
-                                       // only measure layer errors on it
-  DType input_type = DType::kF32;      // of f32 inputs, with kInt8: kF32, kI8 or kU8
+  std::string calibration;             // folder of .npy files: required for integer activations;
+                                       // kFloat16 and kDynamic only measure layer errors on it
+  DType input_type = DType::kF32;      // of f32 inputs: kF32; with kInt8 kI8 or kU8; with kInt16x8 kI16
   DType output_type = DType::kF32;     // of f32 outputs, the same
+  bool per_channel_fc = false;         // one scale per row of the weights of FULLY_CONNECTED, with
+                                       // integer activations; LiteRT of 2025 and newer runs it
   std::shared_ptr<Registry> registry;  // null: Convert creates one with the default search path
   // Called after each pass with its name and the graph (--dump-after).
   std::function<void(std::string_view pass, const Module&)> after_pass;

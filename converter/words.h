@@ -24,8 +24,10 @@ inline const Words<Placeholders> kPlaceholders = {{"fuse", Placeholders::kFuse},
 inline const Words<Quantization> kQuantize = {{"none", Quantization::kNone},
                                               {"float16", Quantization::kFloat16},
                                               {"dynamic", Quantization::kDynamic},
-                                              {"int8", Quantization::kInt8}};
-inline const Words<DType> kEndTypes = {{"float32", DType::kF32}, {"int8", DType::kI8}, {"uint8", DType::kU8}};
+                                              {"int8", Quantization::kInt8},
+                                              {"int16x8", Quantization::kInt16x8}};
+inline const Words<DType> kEndTypes = {
+    {"float32", DType::kF32}, {"int8", DType::kI8}, {"uint8", DType::kU8}, {"int16", DType::kI16}};
 
 // `word` must be one of `words`.
 template <class T>

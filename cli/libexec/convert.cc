@@ -51,6 +51,7 @@ struct ConvertFlags {
   std::string keep_bodies = "custom";
   std::string verify = "sample";
   std::string quantize = "none";
+  bool per_channel_fc = false;
   std::string input_type = "float32";
   std::string output_type = "float32";
   std::string calibration;
@@ -117,6 +118,7 @@ Result<converter::Options> OptionsOf(const ConvertFlags& flags) {
   options.placeholders = Meaning(kPlaceholders, flags.placeholders);
   options.quantization = Meaning(kQuantize, flags.quantize);
   options.calibration = flags.calibration;
+  options.per_channel_fc = flags.per_channel_fc;
   options.input_type = Meaning(kEndTypes, flags.input_type);
   options.output_type = Meaning(kEndTypes, flags.output_type);
   if (!flags.dump_after.empty()) {
@@ -319,16 +321,23 @@ void AddConvert(CLI::App& root, Action& action) {
       ->type_name("N")
       ->check(CheckWholeNumber)
       ->capture_default_str();
-  AddChoice(*app, "--quantize", flags->quantize, kQuantize,
-            "Store weights as 16-bit floats or as 8-bit integers (dynamic), or compute in 8-bit integers");
-  app->add_option("--calibration", flags->calibration,
-                  "Folder of input samples for int8: NAME.npy or in0.npy.. (samples along the first "
-                  "dimension), or NAME.0.npy..")
+  AddChoice(
+      *app, "--quantize", flags->quantize, kQuantize,
+      "Store weights as 16-bit floats or as 8-bit integers (dynamic), or compute in 8-bit integers, or with "
+      "16-bit activations and 8-bit weights");
+  app->add_option(
+         "--calibration", flags->calibration,
+         "Folder of input samples for int8 and int16x8: NAME.npy or in0.npy.. (samples along the first "
+         "dimension), or NAME.0.npy..")
       ->type_name("DIR")
       ->check(CheckNotEmpty);
-  AddChoice(*app, "--input-type", flags->input_type, kEndTypes, "Type of inputs that are floats, with int8");
+  app->add_flag("--per-channel-fc", flags->per_channel_fc,
+                "With int8 and int16x8: a scale per row of the weights of FULLY_CONNECTED; TensorFlow Lite "
+                "before 2.11 computes wrong results");
+  AddChoice(*app, "--input-type", flags->input_type, kEndTypes,
+            "Type of inputs that are floats, with int8 (int8, uint8) or int16x8 (int16)");
   AddChoice(*app, "--output-type", flags->output_type, kEndTypes,
-            "Type of outputs that are floats, with int8");
+            "Type of outputs that are floats, the same");
   CLI::Option* const json = app->add_flag("--json", flags->json, kJsonHelp);
   app->add_flag("--explain", flags->explain,
                 "Show which composites were fused or why not, variables, and ops before and after")

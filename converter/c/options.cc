@@ -76,6 +76,7 @@ Result<ConvertOptions> ParseConvertOptions(const char* text, const OwnPlugins& o
   Choose(value, "output_type", converter::kEndTypes, options.output_type);
   Choose(value, "placeholders", converter::kPlaceholders, options.placeholders);
   options.verify_seed = value.value("verify_seed", options.verify_seed);
+  options.per_channel_fc = value.value("per_channel_fc", false);
   options.calibration = value.value("calibration", options.calibration);
   out.require_full_fusion = value.value("require_full_fusion", false);
   FUSEBOX_ASSIGN(options.registry, RegistryOf(value, own));

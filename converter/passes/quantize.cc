@@ -26,7 +26,7 @@ std::set<std::string> Definitions(const Module& module) {
 void QuantizeConstants(Context& context) {
   const auto definitions = Definitions(context.module);
   std::set<std::string> later;
-  if (context.options.quantization == Quantization::kInt8)
+  if (HasIntegerActivations(context.options.quantization))
     for (const Signature& signature : context.module.signatures) later.insert(signature.function);
   for (const auto& f : context.module.functions) {
     if (definitions.contains(f->name) || later.contains(f->name)) continue;
@@ -43,13 +43,16 @@ void KeepFloat16(Context& context) {
     if (!definitions.contains(f->name)) quantize::ToFloat16(context, *f, true);
 }
 
-// int8: functions of signatures only. Activations in loops and branches stay float.
+// Functions of signatures only. Activations in loops and branches stay float.
 Result<quantize::QuantizedValues> QuantizeActivations(Context& context, const Module& before,
                                                       const Signature& signature,
                                                       const std::vector<Sample>& samples) {
   FUSEBOX_ASSIGN(const auto measured, quantize::Measure(context, before, signature.function, samples));
   Function& f = *context.module.Find(signature.function);
-  auto quantized = quantize::ToInt8(context, f, measured);
+  const bool words = context.options.quantization == Quantization::kInt16x8;
+  auto quantized = quantize::ToInt8(
+      context, f, measured,
+      {.activations = words ? DType::kI16 : DType::kI8, .rows = context.options.per_channel_fc});
   quantize::ToDynamic(context, f, true);
   return quantized;
 }
@@ -77,19 +80,37 @@ void NoteSingleValues(Context& context, const Signature& signature, const std::v
 
 }  // namespace
 
+namespace {
+
+Status CheckOptions(const Options& options) {
+  const bool eight = options.quantization == Quantization::kInt8;
+  const bool words = options.quantization == Quantization::kInt16x8;
+  for (const DType end : {options.input_type, options.output_type}) {
+    if ((end == DType::kI8 || end == DType::kU8) && !eight)
+      return Invalid("8-bit inputs and outputs require 8-bit activations (--quantize int8)");
+    if (end == DType::kI16 && !words)
+      return Invalid("16-bit inputs and outputs require 16-bit activations (--quantize int16x8)");
+  }
+  if (options.per_channel_fc && !eight && !words)
+    return Invalid("a scale per row of FULLY_CONNECTED requires integer activations (--quantize int8)");
+  if ((eight || words) && options.calibration.empty())
+    return Invalid(std::string(eight ? "8" : "16") +
+                   "-bit activations require a folder of calibration data (--calibration DIR)");
+  return {};
+}
+
+}  // namespace
+
 Status QuantizeWeights(Context& context) {
   const Options& options = context.options;
-  const bool eight = options.quantization == Quantization::kInt8;
-  if (!eight && (options.input_type != DType::kF32 || options.output_type != DType::kF32))
-    return Invalid("8-bit inputs and outputs require 8-bit activations (--quantize int8)");
+  const bool integers = HasIntegerActivations(options.quantization);
+  FUSEBOX_TRY(CheckOptions(options));
   if (options.quantization == Quantization::kNone) {
     if (!options.calibration.empty())
       return Invalid("calibration data requires a quantized model (--quantize)");
     if (context.f16_weights) KeepFloat16(context);
     return {};
   }
-  if (eight && options.calibration.empty())
-    return Invalid("8-bit activations require a folder of calibration data (--calibration DIR)");
   const auto before = options.calibration.empty() ? nullptr : Clone(context.module);
   QuantizeConstants(context);
   if (!before) {
@@ -104,7 +125,7 @@ Status QuantizeWeights(Context& context) {
     FUSEBOX_ASSIGN(const auto samples,
                    quantize::ReadCalibration(*before, signature, options.calibration, &read).At(place));
     quantize::QuantizedValues quantized;
-    if (eight) {
+    if (integers) {
       NoteSingleValues(context, signature, samples);
       FUSEBOX_ASSIGN(quantized, QuantizeActivations(context, *before, signature, samples).At(place));
     }

@@ -6,9 +6,9 @@
 namespace fusebox::converter::quantize {
 namespace {
 
-// The scale of an i8 value for the same steps in another type.
+// The scale of an activation for the same steps in another type: u8 for i8.
 std::shared_ptr<const Quant> As(DType dtype, const std::shared_ptr<const Quant>& eight) {
-  if (dtype == DType::kI8) return eight;
+  if (dtype != DType::kU8) return eight;
   auto out = std::make_shared<Quant>(*eight);
   std::vector<int64_t> zero_points(eight->zero_points.begin(), eight->zero_points.end());
   for (int64_t& zero_point : zero_points) zero_point += 128;
@@ -32,7 +32,7 @@ Status SetInput(Rewriter& r, ValueId v, DType to) {
   const std::shared_ptr<const Quant> quant = f.value(readers[0]->results[0]).quant;
   f.value(v).type.dtype = to;
   f.value(v).quant = As(to, quant);
-  if (to != DType::kI8) return {};
+  if (to == DType::kU8) return {};
   for (Node* node : readers)
     if (*f.value(node->results[0]).quant == *quant) r.Replace(*node, v);
   return {};
@@ -45,7 +45,7 @@ Status SetOutput(Function& f, size_t index, DType to) {
   if (!node->is(Op::kDequantize)) return Refuse(f, "output", v, to, *node, "computes");
   const ValueId eight = node->operands[0];
   f.outputs[index] = eight;
-  if (to != DType::kI8) {
+  if (to == DType::kU8) {
     const ValueId result = f.AddNode(Op::kQuantize, {eight}, {{to, f.value(eight).type.shape}}).results[0];
     f.value(result).quant = As(to, f.value(eight).quant);
     f.outputs[index] = result;

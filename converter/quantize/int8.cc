@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts the selected nodes to 8 bits, with QUANTIZE and DEQUANTIZE at the borders to float nodes.
+// Converts the selected nodes to integers, with QUANTIZE and DEQUANTIZE at the borders to float nodes.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "converter/quantize/ops8.h"
@@ -19,11 +20,12 @@ Range RangeOf(const Value& constant) {
 class Quantizer {
  public:
   // All nodes except `floats`.
-  Quantizer(Context& context, Function& f, const Measured& measured, Reasons floats)
+  Quantizer(Context& context, Function& f, const Measured& measured, Reasons floats, Scheme scheme)
       : context_(context),
         f_(f),
         floats_(std::move(floats)),
-        scales_(context.registry, f, measured.values, floats_),
+        scheme_(scheme),
+        scales_(context.registry, f, measured.values, floats_, scheme.activations),
         ranges_(measured.values),
         lstms_(measured.lstms) {}
 
@@ -34,7 +36,7 @@ class Quantizer {
       Node& node = *f_.nodes[i];
       const Before before = Now(node);
       whys.push_back(Role(node) == Quantizes::kWeighted
-                         ? WhyNoProduct(node, *RolesOf(context_.registry, node))
+                         ? WhyNoProduct(node, *RolesOf(context_.registry, node, scheme_.rows))
                          : Convert(node));
       Restore(before, node);
     }
@@ -51,6 +53,8 @@ class Quantizer {
       const std::string why = chosen == floats_.end() ? Convert(*node) : chosen->second;
       if (chosen == floats_.end() && why.empty()) {
         Keep(before, *node);
+        const bool sum = node->is(Op::kAdd) || node->is(Op::kSub);
+        if (sum && scheme_.activations == DType::kI16) node->attrs.Set("pot_scale_int16", false);
       } else {
         Restore(before, *node);
         Float(*node);
@@ -82,7 +86,8 @@ class Quantizer {
   }
 
   ValueId AddQuantized(ValueId v, const std::shared_ptr<const Quant>& quant) {
-    const ValueId quantized = f_.AddValue(Type{DType::kI8, f_.value(v).type.shape}, f_.value(v).name);
+    const ValueId quantized =
+        f_.AddValue(Type{scheme_.activations, f_.value(v).type.shape}, f_.value(v).name);
     f_.value(quantized).quant = quant;
     return quantized;
   }
@@ -147,10 +152,13 @@ class Quantizer {
 
   // Rewrites the node. On failure returns the reason and leaves the node half-converted.
   std::string Convert(Node& node) {
-    const auto roles = RolesOf(context_.registry, node);
+    const auto roles = RolesOf(context_.registry, node, scheme_.rows);
     const bool custom = node.is(Op::kCustom);
-    if (custom ? !roles : Role(node) == Quantizes::kNone)
-      return "no 8-bit form of " + (custom ? node.name : std::string(Name(node.op)));
+    const bool words = scheme_.activations == DType::kI16;
+    const bool eight_only = words && (custom || Role(node) == Quantizes::kLstm);
+    if (eight_only || (custom ? !roles : Role(node) == Quantizes::kNone))
+      return (words ? "no 16-bit form of " : "no 8-bit form of ") +
+             (custom ? node.name : std::string(Name(node.op)));
     for (size_t i = 0; i < ProperResultCount(node); ++i)
       if (const ValueId v = node.results[i]; v != kNoValue && f_.value(v).type.dtype == DType::kF32)
         if (std::string why = scales_.WhyNot(v); !why.empty()) return why;
@@ -168,7 +176,8 @@ class Quantizer {
     if (Role(node) == Quantizes::kWeighted) why = WhyNoProduct(node, roles);
     else if (node.is(Op::kCustom)) why = WhyNoWeights(f_, node, roles, ScalesOf(node, roles));
     else return Activations(node, roles);
-    if (why.empty()) why = QuantizeProductWeights(f_, node, roles, ScalesOf(node, roles));
+    if (why.empty())
+      why = QuantizeProductWeights(f_, node, roles, ScalesOf(node, roles), scheme_.activations);
     if (!why.empty()) return why;
     return Activations(node, roles);
   }
@@ -211,16 +220,17 @@ class Quantizer {
     const auto shape = [&](ValueId v) { return f_.value(v).type.shape; };
     if (node.is(Op::kPrelu) && shape(node.results[0]).rank() > 4 &&
         shape(node.operands[0]) != shape(node.operands[1]))
-      return "8-bit kernels broadcast up to 4 dimensions only";
+      return "integer kernels broadcast up to 4 dimensions only";
     const bool sums = node.is(Op::kAdd) || node.is(Op::kSub);
     if (!sums || f_.value(node.results[0]).type.dtype != DType::kF32) return "";
-    const double all = 255.0 * scales_.Of(node.results[0])->scales[0];
+    const double all =
+        (scheme_.activations == DType::kI16 ? 65534.0 : 255.0) * scales_.Of(node.results[0])->scales[0];
     for (const ValueId v : node.operands)
       if (Step(v) > all) return "its values are smaller than an operand's quantization step";
     return "";
   }
   double Step(ValueId v) {
-    if (f_.value(v).is_const()) return AsymmetricScale(RangeOf(f_.value(v)))->scales[0];
+    if (f_.value(v).is_const()) return ActivationScale(RangeOf(f_.value(v)), scheme_.activations)->scales[0];
     const auto quant = scales_.Of(v);
     return quant ? quant->scales[0] : 0;
   }
@@ -228,16 +238,24 @@ class Quantizer {
   ValueId Constant(ValueId v, std::shared_ptr<const Quant> quant) {
     const Range range = RangeOf(f_.value(v));
     if (!range.finite) return kNoValue;
-    if (!quant) quant = AsymmetricScale(range);
-    std::vector<int8_t> bytes;
-    for (const float value : f_.value(v).data.As<float>())
-      bytes.push_back(static_cast<int8_t>(
-          std::clamp(std::round(value / quant->scales[0]) + static_cast<float>(quant->zero_points[0]),
-                     -128.0f, 127.0f)));
+    if (!quant) quant = ActivationScale(range, scheme_.activations);
+    const Buffer steps = scheme_.activations == DType::kI16 ? Steps<int16_t>(f_.value(v), *quant)
+                                                            : Steps<int8_t>(f_.value(v), *quant);
     const ValueId out =
-        f_.AddConst(Type{DType::kI8, f_.value(v).type.shape}, Buffer::Of<int8_t>(bytes), f_.value(v).name);
+        f_.AddConst(Type{scheme_.activations, f_.value(v).type.shape}, steps, f_.value(v).name);
     f_.value(out).quant = quant;
     return out;
+  }
+  template <class T>
+  static Buffer Steps(const Value& constant, const Quant& quant) {
+    constexpr auto kLeast = static_cast<float>(std::numeric_limits<T>::min());
+    constexpr auto kMost = static_cast<float>(std::numeric_limits<T>::max());
+    const auto zero_point = static_cast<float>(quant.zero_points[0]);
+    std::vector<T> steps;
+    for (const float value : constant.data.As<float>())
+      steps.push_back(
+          static_cast<T>(std::clamp(std::round(value / quant.scales[0]) + zero_point, kLeast, kMost)));
+    return Buffer::Of<T>(steps);
   }
 
   // Why a builtin op stays f32, before its weights are converted.
@@ -285,6 +303,7 @@ class Quantizer {
   Context& context_;
   Function& f_;
   const Reasons floats_;
+  const Scheme scheme_;
   Scales scales_;
   const Ranges& ranges_;
   const std::map<ValueId, LstmRanges>& lstms_;
@@ -295,13 +314,13 @@ class Quantizer {
 
 }  // namespace
 
-QuantizedValues ToInt8(Context& context, Function& f, const Measured& measured) {
+QuantizedValues ToInt8(Context& context, Function& f, const Measured& measured, Scheme scheme) {
   Reasons refused;
   const auto copy = Clone(f, f.name);
-  const auto whys = Quantizer(context, *copy, measured, {}).Try();
+  const auto whys = Quantizer(context, *copy, measured, {}, scheme).Try();
   for (size_t i = 0; i < whys.size(); ++i)
     if (!whys[i].empty()) refused[f.nodes[i].get()] = whys[i];
-  return Quantizer(context, f, measured, StayFloat(f, std::move(refused))).Run();
+  return Quantizer(context, f, measured, StayFloat(f, std::move(refused)), scheme).Run();
 }
 
 }  // namespace fusebox::converter::quantize

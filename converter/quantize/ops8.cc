@@ -4,8 +4,8 @@
 namespace fusebox::converter::quantize {
 namespace {
 
-OpQuantization BuiltinRoles(const OpInfo& info) {
-  const int axis = Has(info.op, kOneScale) ? -1 : info.channel_axis;
+OpQuantization BuiltinRoles(const OpInfo& info, bool rows) {
+  const int axis = Has(info.op, kOneScale) && !rows ? -1 : info.channel_axis;
   const OperandList& in = info.operands;
   OpQuantization roles{.asymmetric_inputs = Has(info.op, kAsymmetricInputs)};
   for (size_t i = 0; i < 64; ++i)
@@ -17,8 +17,8 @@ OpQuantization BuiltinRoles(const OpInfo& info) {
 
 }  // namespace
 
-std::optional<OpQuantization> RolesOf(Registry& registry, const Node& node) {
-  if (!node.is(Op::kCustom)) return BuiltinRoles(Info(node.op));
+std::optional<OpQuantization> RolesOf(Registry& registry, const Node& node, bool rows) {
+  if (!node.is(Op::kCustom)) return BuiltinRoles(Info(node.op), rows);
   for (const KernelRef& kernel : registry.KernelsOf(FBX_OP_CUSTOM, node.name)) {
     if (!kernel.Supports(node.version)) continue;
     for (const ManifestOp& op : kernel.plugin->info().manifest.ops) {

@@ -18,8 +18,8 @@ inline Quantizes Role(const Node& node) { return Info(node.op).quantizes; }
 inline size_t DataOperand(const Node& node) { return static_cast<size_t>(Info(node.op).operands.data); }
 
 // Returns the roles of the operands: columns of ops.def, or for custom ops the manifest of the plugin with
-// the best kernel. Returns nullopt if no manifest has them.
-std::optional<OpQuantization> RolesOf(Registry&, const Node&);
+// the best kernel. Returns nullopt if no manifest has them. `rows`: of Scheme.
+std::optional<OpQuantization> RolesOf(Registry&, const Node&, bool rows = false);
 // Returns kNoValue if the node has no such operand.
 inline ValueId OperandOf(const Node& node, size_t i) {
   return i < node.operands.size() ? node.operands[i] : kNoValue;
@@ -43,16 +43,16 @@ Reasons StayFloat(const Function&, Reasons refused);
 
 // ---- scales8.cc: groups of values with equal scale, and the scale of each group
 
-// i8 for a range that includes zero.
-std::shared_ptr<const Quant> AsymmetricScale(const Range&);
+// Returns the scale of an activation: i8, asymmetric, or i16, symmetric. The range includes zero.
+std::shared_ptr<const Quant> ActivationScale(const Range&, DType);
 
 // The function's nodes must not change during construction; `floats` must outlive the object.
 class Scales {
  public:
-  Scales(Registry&, const Function&, const Ranges&, const Reasons& floats);
+  Scales(Registry&, const Function&, const Ranges&, const Reasons& floats, DType activations);
   // Returns null if the value has no scale.
   std::shared_ptr<const Quant> Of(ValueId);
-  // Why not: it was not observed, or its range is too wide for 256 steps. Else "".
+  // Why not: it was not observed, or its range is too wide for the steps. Else "".
   std::string WhyNot(ValueId);
 
  private:
@@ -70,6 +70,7 @@ class Scales {
   const Function& f_;
   const Uses uses_;
   const Reasons& floats_;
+  const DType activations_;
   Ranges groups_;  // by root
   std::map<ValueId, ValueId> parent_;
   std::map<ValueId, std::shared_ptr<const Quant>> fixed_, quants_;
@@ -83,7 +84,8 @@ using OperandScales = std::function<double(size_t operand)>;
 // Returns why the weights and biases stay f32, or "" if they need not.
 std::string WhyNoWeights(const Function&, const Node&, const OpQuantization&, const OperandScales&);
 // Stores them as integers: weights per channel, biases in the scale of the sums. Returns an error text or "".
-std::string QuantizeProductWeights(Function&, Node&, const OpQuantization&, const OperandScales&);
+std::string QuantizeProductWeights(Function&, Node&, const OpQuantization&, const OperandScales&,
+                                   DType activations);
 
 // ---- lstm8.cc
 

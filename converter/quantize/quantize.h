@@ -7,6 +7,7 @@
 //   int8     activations as asymmetric i8 with ranges from calibration data, weights as symmetric i8, biases
 //            as i32; inputs and outputs stay f32, unless the options say i8 or u8; ops that stay f32 get
 //            weights as in dynamic
+//   int16x8  the same with symmetric i16 activations and i64 biases
 //
 // Calibration data is a folder with NAME.npy, or in0.npy, in1.npy.. in input order, or NAME.0.npy,
 // NAME.1.npy.. An extra first dimension, or the first dimension, counts samples. With several signatures,
@@ -79,13 +80,19 @@ struct Measured {
   Ranges values;
   std::map<ValueId, LstmRanges> lstms;  // by output
 };
-// The i8 form of each quantized value.
+// How integers stand for floats.
+struct Scheme {
+  DType activations = DType::kI8;  // or kI16: symmetric, with i64 biases
+  bool rows = false;               // FULLY_CONNECTED: a scale per row of the weights, instead of one
+};
+// The integer form of each quantized value.
 using QuantizedValues = std::map<ValueId, ValueId>;
-QuantizedValues ToInt8(Context&, Function&, const Measured&);
+QuantizedValues ToInt8(Context&, Function&, const Measured&, Scheme = {});
 
 // ---- ends.cc: types of inputs and outputs
 
-// Gives the f32 inputs and outputs of a function after ToInt8 these types: kF32, kI8 or kU8. Error: a float
+// Gives the f32 inputs and outputs of a function after ToInt8 these types: kF32, kI8 or kU8, or with i16
+// activations kF32 or kI16. Error: a float
 // op reads the input or computes the output.
 Status SetEnds(Function&, DType inputs, DType outputs);
 

@@ -25,20 +25,27 @@ void Merge(const Range& from, Range& to) {
 
 }  // namespace
 
-std::shared_ptr<const Quant> AsymmetricScale(const Range& range) {
+std::shared_ptr<const Quant> ActivationScale(const Range& range, DType dtype) {
+  if (dtype == DType::kI16) {
+    const float most = std::max(-range.min, range.max);
+    return QuantOf(most > 0 ? std::max(most / 32767, FLT_MIN) : 1.0f, 0);
+  }
   const float scale = Width(range) > 0 ? std::max(static_cast<float>(Width(range) / 255), FLT_MIN) : 1.0f;
   const double zero = std::round(-128 - range.min / static_cast<double>(scale));
   return QuantOf(scale, static_cast<int64_t>(std::clamp(zero, -128.0, 127.0)));
 }
 
-Scales::Scales(Registry& registry, const Function& f, const Ranges& ranges, const Reasons& floats)
-    : f_(f), uses_(f), floats_(floats), groups_(ranges) {
+Scales::Scales(Registry& registry, const Function& f, const Ranges& ranges, const Reasons& floats,
+               DType activations)
+    : f_(f), uses_(f), floats_(floats), activations_(activations), groups_(ranges) {
+  constexpr float kWords = 1.0f / 32768;  // of every op whose 16-bit result has a fixed scale
   std::vector<const Node*> nodes;
   for (const auto& node : f.nodes)
     if (!floats.contains(node.get())) nodes.push_back(node.get());
   for (const Node* node : nodes)
     if (const FixedScale& fixed = Info(node->op).fixed_scale; fixed.scale > 0)
-      fixed_[node->results[0]] = QuantOf(fixed.scale, fixed.zero_point);
+      fixed_[node->results[0]] =
+          activations == DType::kI16 ? QuantOf(kWords, 0) : QuantOf(fixed.scale, fixed.zero_point);
   std::map<const Node*, std::vector<OpQuantization::SameScale>> groups;
   for (const Node* node : nodes)
     if (auto roles = RolesOf(registry, *node)) groups[node] = std::move(roles->same_scale);
@@ -77,7 +84,7 @@ std::string Scales::WhyNot(ValueId v) {
   if (group == groups_.end() || !group->second.seen) return "it was not observed";
   const double largest = group->second.largest;
   if (largest >= kWidest || largest > kMostSteps * Known(root)->scales[0])
-    return "its range is too wide for 8 bits";
+    return std::string("its range is too wide for ") + (activations_ == DType::kI16 ? "16" : "8") + " bits";
   return "";
 }
 
@@ -85,7 +92,8 @@ std::shared_ptr<const Quant> Scales::Known(ValueId root) {
   if (const auto fixed = fixed_.find(root); fixed != fixed_.end()) return fixed->second;
   auto [known, added] = quants_.emplace(root, nullptr);
   const Range& range = groups_.at(root);
-  if (added) known->second = symmetric_.contains(root) ? SymmetricScale(range) : AsymmetricScale(range);
+  if (added)
+    known->second = symmetric_.contains(root) ? SymmetricScale(range) : ActivationScale(range, activations_);
   return known->second;
 }
 

@@ -47,18 +47,21 @@ std::vector<double> Smallest(const Function& f, const Node& node, const OpQuanti
   return out;
 }
 
+// T: int32_t or int64_t.
+template <class T>
 ValueId QuantizeBias(Function& f, ValueId v, double input_scale, const Quant& weights) {
+  // The largest f64 below the bound of T.
+  constexpr double kMost = sizeof(T) == 4 ? 2147483647.0 : 9223372036854774784.0;
   std::vector<float> steps;
-  std::vector<int32_t> values;
+  std::vector<T> values;
   const auto floats = f.value(v).data.As<float>();
   for (const float scale : weights.scales) steps.push_back(static_cast<float>(input_scale * scale));
   for (size_t i = 0; i < floats.size(); ++i) {
     const double step = input_scale * weights.scales[weights.scales.size() > 1 ? i : 0];
-    values.push_back(
-        static_cast<int32_t>(std::clamp(std::round(floats[i] / step), -2147483648.0, 2147483647.0)));
+    values.push_back(static_cast<T>(std::clamp(std::round(floats[i] / step), -kMost, kMost)));
   }
-  const ValueId out =
-      f.AddConst(Type{DType::kI32, f.value(v).type.shape}, Buffer::Of<int32_t>(values), f.value(v).name);
+  const DType dtype = sizeof(T) == 4 ? DType::kI32 : DType::kI64;
+  const ValueId out = f.AddConst(Type{dtype, f.value(v).type.shape}, Buffer::Of<T>(values), f.value(v).name);
   f.value(out).quant = std::make_shared<const Quant>(
       Quant{.scales = steps, .zero_points = std::vector<int64_t>(steps.size())});
   return out;
@@ -82,11 +85,13 @@ std::string WhyNoWeights(const Function& f, const Node& node, const OpQuantizati
 }
 
 std::string QuantizeProductWeights(Function& f, Node& node, const OpQuantization& roles,
-                                   const OperandScales& scale_of) {
+                                   const OperandScales& scale_of, DType activations) {
+  const bool words = activations == DType::kI16;
   for (const auto& [operand, axis] : roles.weights) {
     const ValueId w = OperandOf(node, operand);
     if (w == kNoValue) continue;
-    const auto bytes = SymmetricBytes(f.value(w), axis, Smallest(f, node, roles, operand, scale_of));
+    const auto bytes = SymmetricBytes(
+        f.value(w), axis, words ? std::vector<double>() : Smallest(f, node, roles, operand, scale_of));
     if (!bytes) return "its weights are not finite";
     const ValueId weights = f.AddConst(Type{DType::kI8, f.value(w).type.shape}, bytes->data, f.value(w).name);
     f.value(weights).quant = bytes->quant;
@@ -96,7 +101,8 @@ std::string QuantizeProductWeights(Function& f, Node& node, const OpQuantization
     const ValueId b = OperandOf(node, bias.operand);
     if (b == kNoValue) continue;
     const Quant& weights = *f.value(node.operands[bias.weights]).quant;
-    node.operands[bias.operand] = QuantizeBias(f, b, scale_of(bias.input), weights);
+    node.operands[bias.operand] = words ? QuantizeBias<int64_t>(f, b, scale_of(bias.input), weights)
+                                        : QuantizeBias<int32_t>(f, b, scale_of(bias.input), weights);
   }
   return "";
 }

@@ -98,10 +98,12 @@ struct OpInfo {
   uint32_t traits = 0;    // of Trait
   int channel_axis = -1;  // dimension of output channels of the weights, which may have a scale each
   Quantizes quantizes = Quantizes::kNone;
-  FixedScale fixed_scale = {};  // of an 8-bit result
+  FixedScale fixed_scale = {};  // of an 8-bit result; a 16-bit one has 1/32768
   Sums sums = Sums::kOne;
   int (*version)(const versions::Operands&) = nullptr;  // the lowest op version for a node; null: 1
-  int strings_version = 1;                              // the lowest op version with strings
+  int words_version =
+      1;  // the lowest op version with quantized i16; of sums: whose scales are no powers of two
+  int strings_version = 1;  // the lowest op version with strings
 };
 
 const OpInfo& Info(Op);

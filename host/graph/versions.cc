@@ -174,8 +174,11 @@ int LowestVersion(const Function& function, const Node& node) {
   const versions::Operands in(function, node);
   const OpInfo& info = Info(node.op);
   const bool strings = in.is(node.is(Op::kFill) ? 1 : 0, DType::kString);
+  const bool sum = node.is(Op::kAdd) || node.is(Op::kSub);
+  const bool words =
+      in.is(0, DType::kI16) && in.at(0)->quant != nullptr && !(sum && in.attrs().b("pot_scale_int16", true));
   const int lowest = info.version == nullptr ? 1 : info.version(in);
-  return strings ? std::max(info.strings_version, lowest) : lowest;
+  return std::max({lowest, strings ? info.strings_version : 1, words ? info.words_version : 1});
 }
 
 }  // namespace fusebox

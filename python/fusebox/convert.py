@@ -40,11 +40,12 @@ def convert(source: Path, destination: Optional[Path] = None, *, calibration: Un
     """Converts a SavedModel's folder, a frozen graph, a Keras file or a .tflite file.
 
     destination: the .tflite file, written as a whole or not at all; None: the result has the bytes. calibration: for
-    quantize="int8": samples, a function that returns samples (a generator function), or a folder of .npy files. A
-    sample is {input name: array}, a list of arrays in the order of the inputs, or (signature, one of these).
+    quantize="int8" and "int16x8": samples, a function that returns samples (a generator function), or a folder of .npy
+    files. A sample is {input name: array}, a list of arrays in the order of the inputs, or (signature, one of these).
     progress(pass, done, total) is called before each pass. options are the flags of `fusebox convert`: signature,
     batch, shape, plugin, config, composites, keep_bodies, verify, verify_seed, placeholders, quantize,
-    input_type, output_type, require_full_fusion, inputs, outputs. An error has the report as `error.report`.
+    per_channel_fc, input_type, output_type, require_full_fusion, inputs, outputs. An error has the report as
+    `error.report`.
     """
     with tempfile.TemporaryDirectory(prefix='fusebox-calibration-') as folder:
         if calibration is not None and not isinstance(calibration, (str, os.PathLike)):

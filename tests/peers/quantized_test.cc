@@ -118,14 +118,15 @@ std::vector<Net> Nets() {
 
 // How near to stock. Hybrid kernels round what comes in to 255 steps, so that a last bit that differs moves a
 // value by a step: they are held to a fifth of the error that the rounding makes. Bytes: a step of SOFTMAX's
-// result.
+// result; words: two.
 constexpr struct {
   Quantization as;
   const char* name;
   double tolerance;
 } kModes[] = {{Quantization::kFloat16, "float16", 1e-5},
               {Quantization::kDynamic, "dynamic", 1.5e-3},
-              {Quantization::kInt8, "int8", 1.01 / 256}};
+              {Quantization::kInt8, "int8", 1.01 / 256},
+              {Quantization::kInt16x8, "int16x8", 2.01 / 32768}};
 
 TEST(Quantized, NetsAreSmallAndRunAsInStock) {
   FUSEBOX_NEEDS_STOCK();
@@ -143,7 +144,7 @@ TEST(Quantized, NetsAreSmallAndRunAsInStock) {
       SCOPED_TRACE(net.name + " as " + mode.name);
       options.quantization = mode.as;
       options.calibration.clear();
-      if (mode.as == Quantization::kInt8) {
+      if (HasIntegerActivations(mode.as)) {
         const auto dir = Calibration(plain->path, *registry);
         ASSERT_TRUE(dir) << dir.error().message;
         options.calibration = *dir;

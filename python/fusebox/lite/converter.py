@@ -29,7 +29,7 @@ class Optimize(enum.Enum):
 
 class OpsSet(enum.Enum):
     """TFLITE_BUILTINS_INT8 alone requires that every op is computed in 8 bits. SELECT_TF_OPS adds nothing: files have
-    no Flex ops."""
+    no Flex ops. EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8 alone requires integers, too."""
 
     TFLITE_BUILTINS = 'TFLITE_BUILTINS'
     SELECT_TF_OPS = 'SELECT_TF_OPS'
@@ -131,8 +131,9 @@ class TFLiteConverter:
         custom = [] if self.allow_custom_ops else _custom_ops(done)
         if custom:
             done = self._inlined(options, custom)
-        if set(self.target_spec.supported_ops) == {OpsSet.TFLITE_BUILTINS_INT8}:
-            _require_integers(done)
+        if self.target_spec.supported_ops in ([OpsSet.TFLITE_BUILTINS_INT8],
+                                              [OpsSet.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8]):
+            _require_integers(done, self.target_spec.supported_ops[0])
         self.__dict__['report'] = done.report
         assert done.content is not None
         return done.content
@@ -154,9 +155,9 @@ class TFLiteConverter:
     def _options(self) -> Dict[str, Any]:
         """Options of fusebox.convert."""
         for ops in self.target_spec.supported_ops:
-            if ops not in (OpsSet.TFLITE_BUILTINS, OpsSet.SELECT_TF_OPS, OpsSet.TFLITE_BUILTINS_INT8):
-                raise Error(f'target_spec.supported_ops: {ops}: has no equivalent; activations have 8 bits or are '
-                            'floats, and StableHLO is not written', Status.UNSUPPORTED)
+            if ops == OpsSet.EXPERIMENTAL_STABLEHLO_OPS:
+                raise Error(f'target_spec.supported_ops: {ops}: has no equivalent; StableHLO is not written',
+                            Status.UNSUPPORTED)
         if Optimize.EXPERIMENTAL_SPARSITY in self.optimizations:
             raise Error('optimizations: EXPERIMENTAL_SPARSITY: sparse constants are not written', Status.UNSUPPORTED)
         types = {type_name(dtype) for dtype in self.target_spec.supported_types}
@@ -164,18 +165,20 @@ class TFLiteConverter:
             raise Error(f'target_spec.supported_types: {sorted(types)}: expected [float16] or [int8]', Status.UNSUPPORTED)
         ends = {f'{end}_type': type_name(getattr(self, f'inference_{end}_type')) for end in ('input', 'output')}
         ends = {name: dtype for name, dtype in ends.items() if dtype != 'float32'}
-        if not set(ends.values()) <= {'int8', 'uint8'}:
-            raise Error(f'inference_input_type, inference_output_type: {ends}: expected float32, int8 or uint8',
-                        Status.UNSUPPORTED)
+        words = OpsSet.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8 in self.target_spec.supported_ops
+        allowed = {'int16'} if words else {'int8', 'uint8'}
+        if not set(ends.values()) <= allowed:
+            raise Error(f'inference_input_type, inference_output_type: {ends}: expected float32 or '
+                        f'{" or ".join(sorted(allowed))}', Status.UNSUPPORTED)
         if not self.optimizations:
             return ends
         if 'float16' in types:
             return {'quantize': 'float16', **ends}
         samples = getattr(self.representative_dataset, 'input_gen', self.representative_dataset)
         if samples is not None:
-            return {'quantize': 'int8', 'calibration': samples, **ends}
-        if 'int8' in types or OpsSet.TFLITE_BUILTINS_INT8 in self.target_spec.supported_ops:
-            raise Error('8-bit ops need representative_dataset, a function that yields samples of the inputs')
+            return {'quantize': 'int16x8' if words else 'int8', 'calibration': samples, **ends}
+        if words or 'int8' in types or OpsSet.TFLITE_BUILTINS_INT8 in self.target_spec.supported_ops:
+            raise Error('integer ops need representative_dataset, a function that yields samples of the inputs')
         return {'quantize': 'dynamic', **ends}
 
 
@@ -183,11 +186,11 @@ def _custom_ops(done: Conversion) -> List[str]:
     return [name for name in done.report['ops_after'] if not BUILTIN.fullmatch(name)]
 
 
-def _require_integers(done: Conversion) -> None:
+def _require_integers(done: Conversion, only: OpsSet) -> None:
     floats = [layer['op'] for layer in done.report['layers'] if not layer['quantized']]
     if floats:
-        raise Error(f'{done.report["source"]}: target_spec.supported_ops is TFLITE_BUILTINS_INT8, but these ops have no '
-                    f'8-bit form: {", ".join(sorted(set(floats)))}; add TFLITE_BUILTINS', Status.UNSUPPORTED)
+        raise Error(f'{done.report["source"]}: target_spec.supported_ops is {only.name}, but these ops have no '
+                    f'integer form: {", ".join(sorted(set(floats)))}; add TFLITE_BUILTINS', Status.UNSUPPORTED)
 
 
 def _convert_keras(model: Any, options: Dict[str, Any]) -> Conversion:

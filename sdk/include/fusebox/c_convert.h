@@ -51,9 +51,11 @@ typedef void (*fusebox_convert_progress)(void* user, const char* pass, uint64_t 
  *   "verify": off | sample | strict          (sample)
  *   "verify_seed": N                         (1)
  *   "placeholders": fuse | error             bodies that nothing can be verified against (fuse)
- *   "quantize": none | float16 | dynamic | int8   (none)
- *   "calibration": PATH                      folder of .npy files, for int8
- *   "input_type", "output_type": float32 | int8 | uint8   of f32 inputs and outputs, with int8 (float32)
+ *   "quantize": none | float16 | dynamic | int8 | int16x8   (none)
+ *   "calibration": PATH                      folder of .npy files, for int8 and int16x8
+ *   "per_channel_fc": bool                   with these: a scale per row of FULLY_CONNECTED's weights (false)
+ *   "input_type", "output_type": float32; with int8 also int8 | uint8, with int16x8 also int16   of f32
+ *                                            inputs and outputs (float32)
  *   "require_full_fusion": bool              a composite that is not fused is an error (false)
  * `report`, if not NULL, receives what `fusebox convert --report` writes, also after a failure (NULL if the
  * arguments are wrong): signatures, fusion sites with the reason of each refusal, variables, ops before and

@@ -172,7 +172,7 @@ TEST(Choice8, PreluOfFiveDimensionsStays) {
   Eight m;
   const ValueId x = m.Op1(Op::kMul, {m.In({2, 3, 2, 3, 2}), m.C(2)});
   ASSERT_EQ(m.Quantize({m.Op1(Op::kPrelu, {x, m.Weights({1, 3, 2, 3, 2})})}), "");
-  EXPECT_THAT(m.Notes(), HasSubstr("PRELU: stays f32: 8-bit kernels broadcast up to 4 dimensions only"));
+  EXPECT_THAT(m.Notes(), HasSubstr("PRELU: stays f32: integer kernels broadcast up to 4 dimensions only"));
 }
 
 TEST(Choice8, QuantizedWeightsAreSaidToBeQuantized) {
