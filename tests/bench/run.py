@@ -5,7 +5,7 @@
 Every benchmark runs N times, in turns with the others (default 3, with --quick 1 and less of each). Then the table of report.py is
 printed; --all adds the rows without a line in margins.tsv, --json writes everything to a file, --docs writes the pages and pictures of docs.
 FUSEBOX_PEER_DIR holds the peers, FUSEBOX_MODELS a folder of .tflite files. NAMEs: lstm threads open imports net files kernels cache
-convert cancel door nn conv_lstm decoder tool python placement.
+convert cancel door nn conv_lstm decoder tool python placement start.
 Exit status: that of report.py.
 """
 import argparse
@@ -33,6 +33,7 @@ QUANTIZED = ('mobilenet_v1_0.5_160_quant', 'mobilenet_v1_0.75_192_quant', 'mobil
 QUICK_SECONDS = 170
 SMALLEST, MOST_QUICK = 400_000, 4  # files of models: least size, and how many with --quick
 TOOL_FILES = 12
+STARTED = 39  # files beside a small LSTM
 SMALLEST_PLACED, LARGEST_PLACED = 20_000, 40_000_000
 
 
@@ -97,6 +98,21 @@ class Benchmarks:
                  if path.stat().st_size < LARGEST_PLACED}
         return [self.program('placement_bench'), *self.plugins('xnnpack'), '--seconds', '0.1' if self.quick else '0.6',
                 '--files', '4' if self.quick else '40', *map(str, sorted(found.values()))]
+
+    def start(self):
+        """A small LSTM, MobileNetV2 and others at equal distances by name, each in processes of its own."""
+        plugins = self.work / 'plugins'
+        shutil.rmtree(plugins, ignore_errors=True)
+        shutil.copytree(self.build / 'plugins', plugins)
+        subprocess.run([self.program('fusebox'), 'plugin', 'index', str(plugins)], check=True, stderr=subprocess.DEVNULL)
+        found = {hashlib.sha256(path.read_bytes()).digest(): path for path in reversed(self.files_of_models(0))
+                 if path.stat().st_size < LARGEST_PLACED}
+        others = sorted(found.values())
+        count = 4 if self.quick else STARTED
+        chosen = [others[i * len(others) // count] for i in range(count)]
+        small = [path for path in self.samples() if path.endswith('fused/keras_lstm.tflite')]
+        return [sys.executable, str(report.HERE / 'start.py'), self.program('start_bench'), self.program('fusebox'), str(plugins),
+                '5' if self.quick else '21', *small, *map(str, chosen)]
 
     def cache(self):
         work = ['--dir', str(self.work / 'cache')]
@@ -180,7 +196,7 @@ class Benchmarks:
 
 
 NAMES = ('lstm', 'threads', 'open', 'imports', 'net', 'files', 'kernels', 'cache', 'convert', 'cancel', 'door', 'nn', 'conv_lstm', 'decoder',
-         'tool', 'python', 'placement')
+         'tool', 'python', 'placement', 'start')
 
 
 def rows_in(text):
