@@ -39,8 +39,17 @@ using Instances = std::span<const std::unique_ptr<Instance>>;
 struct Answer {
   int delegate = -1;   // index of the claiming delegate; -1: none
   bool joins = false;  // only in a partition with other nodes
-  std::string why;     // reasons of the delegates that declined; of a node with two estimates also these
+  std::string why;     // reasons of the delegates that declined
+  // Set by Place: both estimates of a node, in ns. Text is made of them only for a reader.
+  struct Estimated {
+    std::string_view delegate;
+    double on_delegate = 0;
+    double on_kernels = 0;
+    bool stays = false;  // on kernels
+  };
+  std::optional<Estimated> estimated;
 };
+std::string ToString(const Answer&);  // the reasons and estimates
 // Queries the delegates in order. A node that one claims is not offered to the next. One answer per node.
 // Appends errors of delegates to `notices`. `refused`: by node, why it is not offered to any (Settle).
 std::vector<Answer> Claim(const Module&, const Function&, std::span<const std::string> refused, Instances,

@@ -122,24 +122,29 @@ class Placer {
     return state == kKernels && !answer.joins ? kNever : 0;
   }
 
+  // Returns the bytes that cross a border before the node; kNoNode: after the last one.
+  uint64_t BytesInto(size_t node) const {
+    return node == kNoNode ? BytesOf(function_, function_.outputs)
+                           : BytesOf(function_, function_.nodes[node]->operands);
+  }
+
   // Returns the cost of a change between two states. kNoNode: before the first node or after the last one.
-  double Change(size_t before, State from, size_t node, State to) const {
+  double Change(size_t before, State from, size_t node, State to, uint64_t bytes) const {
     const int left = from == kDelegate ? answers_[before].delegate : -1;
     const int entered = to == kDelegate ? answers_[node].delegate : -1;
     if (left == entered) return 0;
-    const uint64_t bytes = node == kNoNode ? BytesOf(function_, function_.outputs)
-                                           : BytesOf(function_, function_.nodes[node]->operands);
     double sum = 0;
     for (const int delegate : {left, entered})
       if (delegate >= 0) sum += estimates_[static_cast<size_t>(delegate)].Border(bytes);
     return sum;
   }
 
-  Path Best(const std::array<Path, 2>& to_before, size_t before, size_t node, State to) const {
+  Path Best(const std::array<Path, 2>& to_before, size_t before, size_t node, State to,
+            uint64_t bytes) const {
     Path best{kNever};
     for (const State from : {kDelegate, kKernels}) {
       if (to_before[from].sum == kNever) continue;
-      const double sum = to_before[from].sum + Change(before, from, node, to);
+      const double sum = to_before[from].sum + Change(before, from, node, to, bytes);
       if (sum < best.sum) best = {sum, from};
     }
     return best;
@@ -151,15 +156,16 @@ class Placer {
     size_t before = kNoNode;
     for (const size_t node : order_) {
       std::array<Path, 2> next;
+      const uint64_t bytes = BytesInto(node);
       for (const State to : {kKernels, kDelegate}) {
         const double cost = At(to, node);
-        next[to] = cost == kNever ? Path{kNever} : Best(last, before, node, to);
+        next[to] = cost == kNever ? Path{kNever} : Best(last, before, node, to, bytes);
         next[to].sum += cost;
       }
       paths.push_back(last = next);
       before = node;
     }
-    State state = Best(last, before, kNoNode, kKernels).from;
+    State state = Best(last, before, kNoNode, kKernels, BytesInto(kNoNode)).from;
     for (size_t i = order_.size(); i-- > 0;) {
       Settle(order_[i], state);
       state = paths[i][state].from;
@@ -170,10 +176,10 @@ class Placer {
     const Costs& costs = costs_[node];
     if (!costs.known()) return;
     Answer& answer = answers_[node];
-    const std::string_view name = delegates_[static_cast<size_t>(answer.delegate)]->name();
-    if (!answer.why.empty()) answer.why += "; ";
-    answer.why += fmt::format("{}: {}estimates {}, on kernels {}", name, state == kKernels ? "COST: " : "",
-                              Text(costs.delegate), Text(costs.kernel));
+    answer.estimated = {.delegate = delegates_[static_cast<size_t>(answer.delegate)]->name(),
+                        .on_delegate = costs.delegate,
+                        .on_kernels = costs.kernel,
+                        .stays = state == kKernels};
     if (state == kKernels) answer.delegate = -1;
   }
 
@@ -190,6 +196,14 @@ class Placer {
 };
 
 }  // namespace
+
+std::string ToString(const Answer& answer) {
+  if (!answer.estimated) return answer.why;
+  const Answer::Estimated& e = *answer.estimated;
+  return answer.why + (answer.why.empty() ? "" : "; ") +
+         fmt::format("{}: {}estimates {}, on kernels {}", e.delegate, e.stays ? "COST: " : "",
+                     Text(e.on_delegate), Text(e.on_kernels));
+}
 
 double CostOf(const KernelRef& kernel, HostCalls& calls, const fbx_node& node) {
   const fbx_cost* const table = TableOf(*kernel.plugin);

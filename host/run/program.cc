@@ -110,7 +110,7 @@ void Program::AddPlacements(const plan::Code& code, const delegate::Session* ses
     }
   }
   for (size_t i = 0; i < placed.size(); ++i) {
-    const std::string& why = offered.answers[i].why;
+    const std::string why = ToString(offered.answers[i]);
     if (!why.empty()) placed[i].why += (placed[i].why.empty() ? "" : "; ") + why;
     rows.push_back(std::move(placed[i]));
   }
