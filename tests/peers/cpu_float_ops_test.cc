@@ -86,6 +86,8 @@ std::vector<Single> Singles() {
       {"LocalResponse", Map(Op::kLocalResponseNormalization, {2, 3, 4, 11}, {2, 3, 4, 11},
                             Options("radius", 3, "bias", 1.5, "alpha", 0.2, "beta", 0.75))},
       {"L2Pool", Map(Op::kL2Pool2D, {2, 5, 6, 3}, {2, 3, 6, 3}, pool)},
+      {"FakeQuantTie", Map(Op::kFakeQuant, {2, 50}, {2, 50}, Options("min", -1.0, "max", 1.0, "num_bits", 8)),
+       1e-6},
       {"FakeQuant", Map(Op::kFakeQuant, {2, 50}, {2, 50}, Options("min", -1.1, "max", 1.7, "num_bits", 8)),
        1e-6},
       {"Bucketize", Map(Op::kBucketize, {5, 7}, {5, 7},

@@ -33,6 +33,7 @@ std::vector<Hint> Hints(Module& module, Registry& registry) {
   for (const auto& f : module.functions) {
     for (const auto& node : f->nodes) {
       const bool control = Info(node->op).effects == Effects::kControl;
+      if (node->is(Op::kStablehloRngBitGenerator)) continue;  // the shape of its bits stands nowhere else
       if (!control && (Has(node->op, kHost) || !ChooseKernel(registry, *f, *node))) continue;
       for (size_t i = 0; i < ProperResults(*node); ++i) add(*f, node->results[i]);
       if (!control) continue;

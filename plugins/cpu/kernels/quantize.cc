@@ -226,7 +226,10 @@ struct FakeQuant {
     const double first = attrs.b("narrow_range", false) ? 1 : 0;
     const double last = std::ldexp(1, static_cast<int>(bits)) - 1;
     step_ = (most - least) / (last - first);
-    const double zero = std::clamp(std::round(first - least / step_), first, last);
+    // TensorFlow Lite computes the zero point in f32, which decides where f64 is at a tie.
+    const auto low = static_cast<float>(least);
+    const float step = (static_cast<float>(most) - low) / static_cast<float>(last - first);
+    const double zero = std::clamp<double>(std::round(static_cast<float>(first) - low / step), first, last);
     low_ = (first - zero) * step_;
     high_ = (last - zero) * step_;
   }

@@ -259,6 +259,22 @@ TEST(FromTflite, TakesAScalarFromAnOldFileForAnUnknownRank) {
 }
 
 // b = x * 1 and a = x + 0 become one value.
+// Nothing but the file says how many bits there are.
+TEST(FromTflite, KeepsTheShapeOfRandomBits) {
+  File file;
+  Function& f = file.Add("main");
+  const ValueId state = f.AddInput({DType::kU64, {2}});
+  Attrs philox;
+  philox.Set("algorithm", "PHILOX");
+  f.outputs =
+      f.AddNode(Op::kStablehloRngBitGenerator, {state}, {{DType::kU64, {2}}, I32({3, 5})}, philox).results;
+  file.Sign(f);
+  const auto converted = file.Convert();
+  ASSERT_TRUE(converted) << converted.error().message;
+  const Function& main = *converted->module->functions[0];
+  EXPECT_EQ(ToString(main.value(main.outputs[1]).type), "i32[3,5]");
+}
+
 TEST(FromTflite, KeepsTheNamesOfOutputsThatBecomeOne) {
   File file;
   Function& f = file.Add("main");
