@@ -12,7 +12,9 @@ import subprocess
 import sys
 import time
 
-METRICS = (('open', 'us'), ('first result', 'us'), ('peak memory', 'MB'))
+# Without the time that it takes to load libraries, and with it.
+WARM = (('open', 'us'), ('first result', 'us'))
+COLD = ((None, None), ('first result, with libraries', 'us'), ('peak memory', 'MB'))
 
 
 def engines(program, plugins):
@@ -41,12 +43,14 @@ def measure(sides, fusebox, plugins, rounds, file):
     job = f'{path.parent.name}/{path.stem}'
     for number in range(rounds):
         for who, command, environment in sides if number % 2 else reversed(sides):
-            done = subprocess.run([*command, file], env=environment, capture_output=True, text=True)
-            if done.returncode == 0:
-                for (metric, unit), value in zip(METRICS, done.stdout.split()):
-                    row(job, metric, unit, who, number, float(value))
-            elif number == 0:
-                print(json.dumps({'bench': 'start', 'job': job, 'runner': who, 'error': done.stderr.strip()}), flush=True)
+            for words, metrics in (([file, 'warm'], WARM), ([file], COLD)):
+                done = subprocess.run([*command, *words], env=environment, capture_output=True, text=True)
+                if done.returncode == 0:
+                    for (metric, unit), value in zip(metrics, done.stdout.split()):
+                        if metric:
+                            row(job, metric, unit, who, number, float(value))
+                elif number == 0:
+                    print(json.dumps({'bench': 'start', 'job': job, 'runner': who, 'error': done.stderr.strip()}), flush=True)
         if (taken := run_of_process(fusebox, plugins, file)) is not None:
             row(job, 'run of a process', 'ms', 'ours', number, taken)
 

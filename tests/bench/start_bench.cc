@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One start of one engine, for start.py, in a process of its own.
 //
-//   start_bench ours PLUGINS MODEL
-//   FUSEBOX_PEER_DIR=DIR start_bench TFLite - MODEL
+//   start_bench ours PLUGINS MODEL [warm]
+//   FUSEBOX_PEER_DIR=DIR start_bench TFLite - MODEL [warm]
 //
 // Prints microseconds until the first inference can start, until its result (inputs are zeros), and the peak
-// memory in MB. The clock starts when the engine's libraries are loaded: those of our plugins are separate
-// files, and the peer has one. Finding the plugins counts.
+// memory in MB. Finding the plugins counts. "warm": the clock starts when the engine's libraries are loaded:
+// those of our plugins are separate files, and the peer has one.
 #include <dlfcn.h>
 
 #include <chrono>
@@ -32,9 +32,12 @@ double Micros(Clock::time_point since) {
   return std::chrono::duration<double, std::micro>(Clock::now() - since).count();
 }
 
-fusebox::Result<Started> StartHere(const std::string& plugins, const std::string& path) {
+void LoadAll(const std::string& plugins) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(plugins))
     if (entry.path().extension() == ".so") dlopen(entry.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
+fusebox::Result<Started> StartHere(const std::string& plugins, const std::string& path) {
   const auto start = Clock::now();
   fusebox::Config config;
   config.search_default_path = false;
@@ -53,11 +56,13 @@ fusebox::Result<Started> StartHere(const std::string& plugins, const std::string
   return Started{open, Micros(start)};
 }
 
-fusebox::Result<Started> StartStock(const std::string& path) {
+void LoadStock() {
   std::string why;
   const std::string library = fusebox::testing::PeerFile("libtensorflowlite_c.so", &why);
-  if (library.empty() || dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)
-    return fusebox::NotFound(library.empty() ? why : dlerror());
+  if (!library.empty()) dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
+fusebox::Result<Started> StartStock(const std::string& path) {
   const auto start = Clock::now();
   auto stock = fusebox::testing::Stock::WithXnnpack(path);
   if (!stock) stock = fusebox::testing::Stock::Open(path);
@@ -75,8 +80,10 @@ fusebox::Result<Started> StartStock(const std::string& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) return std::fprintf(stderr, "usage: start_bench ours|TFLite PLUGINS MODEL\n"), 2;
+  if (argc < 4) return std::fprintf(stderr, "usage: start_bench ours|TFLite PLUGINS MODEL [warm]\n"), 2;
   const bool ours = std::string(argv[1]) == "ours";
+  if (argc > 4 && ours) LoadAll(argv[2]);
+  if (argc > 4 && !ours) LoadStock();
   const auto started = ours ? StartHere(argv[2], argv[3]) : StartStock(argv[3]);
   if (!started) return std::fprintf(stderr, "%s\n", started.error().message.c_str()), 1;
   std::printf("%.1f %.1f %.2f\n", started->open, started->first,
