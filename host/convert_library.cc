@@ -33,10 +33,11 @@ Result<void*> OpenConvertLibrary() {
   const std::vector<std::string> paths = LibraryPaths(kFile);
   for (const std::string& path : paths) {
     if (access(path.c_str(), R_OK) != 0) continue;
-    if (void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
+    // A file needs few functions of its libraries; to find all of them takes 10 ms.
+    if (void* const handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL)) return handle;
     return Unsupported(fmt::format("the converter cannot be loaded: {}", dlerror()));
   }
-  if (void* const handle = dlopen(kFile, RTLD_NOW | RTLD_LOCAL)) return handle;
+  if (void* const handle = dlopen(kFile, RTLD_LAZY | RTLD_LOCAL)) return handle;
   return NotFound(
       fmt::format("it holds ops of TensorFlow, which {} translates, and that is not installed "
                   "(searched: {}, and the folders of the system); install the package {}",

@@ -80,6 +80,7 @@ Result<Imported> ImportFile(const Buffer& file, const std::string& name, const R
   source.plugins = plugins.data();
   source.plugin_count = static_cast<uint32_t>(plugins.size());
   source.cancel = reinterpret_cast<const uint8_t*>(options.cancel);
+  source.registry = registry.number();
   void* bytes = nullptr;
   size_t size = 0;
   Text report(*library);

@@ -173,7 +173,9 @@ fusebox_status fusebox_convert_bytes(const fusebox_convert_source* source, const
     return Convert(
         {.options = options, .progress = progress, .user = user, .report = report},
         converter::FromTflite(Buffer::Borrow(file), source->name != nullptr ? source->name : "<memory>"),
-        {.config = source->config, .linked = {source->plugins, source->plugin_count}},
+        {.config = source->config,
+         .linked = {source->plugins, source->plugin_count},
+         .number = source->registry},
         // The host that opens the file reads it back.
         [&](const converter::Converted& converted) -> Status {
           FUSEBOX_ASSIGN(const std::string text, tflite::Write(*converted.module));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "converter/c/options.h"
 
+#include <mutex>
+
 #include "host/plugin/steps.h"
 
 // sdk/schema/convert-options-1.json, embedded by the build.
@@ -26,6 +28,19 @@ Result<std::shared_ptr<Registry>> RegistryOf(const json& value, const OwnPlugins
   // A host that passes its configuration has decided on its plugins.
   if (own.config == nullptr) FUSEBOX_TRY(registry->LoadNamed());
   return registry;
+}
+
+// The plugins of a host that opens one file after the other are searched once.
+Result<std::shared_ptr<Registry>> SharedRegistryOf(const json& value, const OwnPlugins& own) {
+  if (own.number == 0) return RegistryOf(value, own);
+  static std::mutex mutex;
+  static auto& last = *new std::pair<uint64_t, std::shared_ptr<Registry>>;  // outlives other static objects
+  const std::lock_guard lock(mutex);
+  if (last.first != own.number) {
+    FUSEBOX_ASSIGN(auto registry, RegistryOf(value, own));
+    last = {own.number, std::move(registry)};
+  }
+  return last.second;
 }
 
 // Rejects options that have no effect without fusion.
@@ -79,7 +94,7 @@ Result<ConvertOptions> ParseConvertOptions(const char* text, const OwnPlugins& o
   options.per_channel_fc = value.value("per_channel_fc", false);
   options.calibration = value.value("calibration", options.calibration);
   out.require_full_fusion = value.value("require_full_fusion", false);
-  FUSEBOX_ASSIGN(options.registry, RegistryOf(value, own));
+  FUSEBOX_ASSIGN(options.registry, SharedRegistryOf(value, own));
   return out;
 }
 

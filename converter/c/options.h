@@ -14,6 +14,7 @@ struct ConvertOptions {
 struct OwnPlugins {
   const char* config = nullptr;
   std::span<const fbx_static_plugin* const> linked = {};
+  uint64_t number = 0;  // of fusebox_convert_source
 };
 // Null: all defaults. Opens the plugins. Errors: "conversion options:1:2: unknown key \"bach\"; did you mean
 // \"batch\"?"

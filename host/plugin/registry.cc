@@ -320,6 +320,7 @@ Status Registry::Add(const fbx_static_plugin& added) {
   impl_->linked.emplace_back(added.entry, FromAbi(added.manifest));
   impl_->retired.push_back(std::exchange(impl_->kernels, {}));
   impl_->op_schemas.clear();
+  number_ = NextNumber();
   return {};
 }
 
@@ -329,6 +330,11 @@ std::vector<fbx_static_plugin> Registry::linked() const {
   for (const auto& [entry, manifest] : impl_->linked)
     out.push_back({FBX_HEAD(fbx_static_plugin), entry, AsAbi(manifest)});
   return out;
+}
+
+uint64_t Registry::NextNumber() {
+  static std::atomic<uint64_t> last = 0;
+  return ++last;
 }
 
 Registry::~Registry() = default;

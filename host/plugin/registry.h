@@ -116,6 +116,8 @@ class Registry {
   Status Add(const fbx_static_plugin& plugin);
 
   const Config& config() const { return config_; }
+  // Returns a number that no other registry of this process has, and that Add changes.
+  uint64_t number() const { return number_; }
   // Plugins that are linked into the program, in the order in which they were added, without the cpu plugin.
   std::vector<fbx_static_plugin> linked() const;
   std::vector<PluginInfo> plugins() const;                        // search order, built-in last
@@ -163,7 +165,9 @@ class Registry {
  private:
   Registry() = default;
   struct Impl;
+  static uint64_t NextNumber();
   Config config_;
+  std::atomic<uint64_t> number_ = NextNumber();
   std::unique_ptr<Impl> impl_;
 };
 

@@ -109,6 +109,31 @@ TEST(CConvert, NullArgumentsAreErrors) {
   EXPECT_EQ(fusebox_convert_set_log_sink(nullptr, nullptr, nullptr), FUSEBOX_OK);
 }
 
+// The plugins of a number are searched once.
+TEST(CConvert, CallsWithOneNumberShareTheirPlugins) {
+  const std::string model = fusebox::c::SumModel();
+  const auto converts = [&](uint64_t number, const char* config) {
+    fusebox_convert_source source = FUSEBOX_CONVERT_SOURCE;
+    source.bytes = model.data();
+    source.size = model.size();
+    source.config = config;
+    source.registry = number;
+    void* bytes = nullptr;
+    size_t size = 0;
+    const fusebox_status status = fusebox_convert_bytes(&source, R"({"composites": "keep"})", nullptr,
+                                                        nullptr, &bytes, &size, nullptr, nullptr);
+    fusebox_convert_free(bytes);
+    return status == FUSEBOX_OK;
+  };
+  constexpr const char* kNone = R"({"search_default_path": false})";
+  constexpr const char* kMissing = R"({"search_default_path": false, "plugins": ["/nowhere"]})";
+  EXPECT_TRUE(converts(7, kNone));
+  EXPECT_TRUE(converts(7, kMissing)) << "nothing is searched again";
+  EXPECT_FALSE(converts(8, kMissing));
+  EXPECT_FALSE(converts(0, kMissing));
+  EXPECT_TRUE(converts(8, kNone));
+}
+
 TEST(Convert, BytesOpenInASession) {
   std::string report;
   int passes = 0;

@@ -42,7 +42,10 @@ TEST(RegistryAdd, KernelsAndRulesAreThereFromThenOn) {
   const auto registry = Empty();
   const std::vector<KernelRef>& before = registry->KernelsOf(FBX_OP_CUSTOM, "my.op");
   EXPECT_TRUE(before.empty());
+  const uint64_t number = registry->number();
   ASSERT_TRUE(registry->Add(linked::kOne));
+  EXPECT_NE(registry->number(), number);
+  EXPECT_NE(registry->number(), Empty()->number());
   EXPECT_TRUE(before.empty()) << "lists that are in use do not change";
   EXPECT_EQ(registry->KernelsFor(FBX_OP_CUSTOM, "my.op", 1).size(), 1u);
   EXPECT_EQ(registry->RulesFor("lstm_5f", 0, {})->size(), 2u);
