@@ -26,6 +26,7 @@ class Outcome:
     status: str
     why: str = ''
     outputs: list = field(default_factory=list)
+    names: list = field(default_factory=list)  # of the outputs; empty: unknown
     inputs: dict = field(default_factory=dict)  # of Fusebox: the files that it used, by name
 
     @property
@@ -56,15 +57,40 @@ class Fusebox:
             return 'timeout', ''
         return done.returncode, done.stderr
 
+    def inspect(self, model):
+        """What `fusebox inspect --json` prints; of a file that it refuses, nothing."""
+        done = subprocess.run([self.program, 'inspect', '--json', model], env=self.environment, capture_output=True, text=True)
+        nothing = {'subgraphs': [{'inputs': [], 'outputs': [], 'nodes': []}], 'ops': {}}
+        return json.loads(done.stdout) if done.returncode == 0 else nothing
+
+    def main(self, model):
+        return self.inspect(model)['subgraphs'][0]
+
+    def ops(self, model):
+        return list(self.inspect(model)['ops'])
+
+    def unwritten(self, model):
+        """Outputs that LiteRT returns without writing them: tensors that are an input too, or are listed as an output again."""
+        main = self.main(model)
+        ids = [value['id'] for value in main['outputs']]
+        inputs = {value['id'] for value in main['inputs']}
+        return [value['name'] for i, value in enumerate(main['outputs']) if value['id'] in inputs or value['id'] in ids[i + 1:]]
+
+    def is_hybrid(self, model):
+        """A product of f32 values and 8-bit weights, whose rows are quantized when it runs."""
+        return any(node['inputs'] and node['inputs'][0]['dtype'] == 'f32' and
+                   any(value['constant'] and value['dtype'] == 'i8' for value in node['inputs']) for node in self.main(model)['nodes'])
+
     def run(self, model, folder, inputs=None, seed=1):
         given = ['--input-dir', inputs] if inputs else ['--seed', seed]
         status, errors = self.call('run', model, '--output-dir', folder, *given, *self.options)
         if status != 0:
             crashed = not isinstance(status, int) or status < 0 or status == 3
             return Outcome(f'crash {status}' if crashed else 'refused', ' '.join(errors.split()))
-        names = [slot['name'] for slot in json.loads((pathlib.Path(folder) / 'io.json').read_text())['inputs']]
-        files = {name: f'{folder}/in{i}.npy' for i, name in enumerate(names)}
-        return Outcome('ok', '', load(folder, 'run0.out*.npy'), files)
+        slots = json.loads((pathlib.Path(folder) / 'io.json').read_text())
+        files = {slot['name']: f'{folder}/in{i}.npy' for i, slot in enumerate(slots['inputs'])}
+        names = [slot['name'] for slot in slots['outputs']]
+        return Outcome('ok', '', load(folder, 'run0.out*.npy'), names, files)
 
 
 class Worker:
@@ -95,7 +121,7 @@ class Worker:
         answer = self.ask(job)
         if answer['status'] != 'ok':
             return Outcome(answer['status'], ' '.join(answer['why'].split()))
-        return Outcome('ok', '', load(folder, 'out*.npy'))
+        return Outcome('ok', '', load(folder, 'out*.npy'), answer.get('names', []))
 
     def close(self):
         if self.process is not None:
@@ -116,11 +142,15 @@ def equal_bytes(a, b):
     return a.dtype == b.dtype and a.size == b.size and a.tobytes() == b.tobytes()
 
 
-def difference(a, b):
-    """Of two lists of outputs: '' or how they differ. Integers and bools must be equal. Floats may differ by NEAR of the largest
-    value. Shapes are not compared: LiteRT returns the shapes that are stored in the file, also where its results have others."""
+def difference(ours, theirs):
+    """Compares the outputs of two outcomes, by name if both have the same names: '' or how they differ. Integers and bools must be
+    equal. Floats may differ by NEAR of the largest value. Shapes are not compared: LiteRT returns the shapes that are stored in
+    the file, also where its results have others."""
+    a, b = ours.outputs, theirs.outputs
     if len(a) != len(b):
         return f'{len(a)} and {len(b)} outputs'
+    if len(set(ours.names)) == len(a) and set(ours.names) == set(theirs.names):
+        b = [b[theirs.names.index(name)] for name in ours.names]
     for i, (x, y) in enumerate(zip(a, b)):
         if equal_bytes(x, y):
             continue
@@ -185,10 +215,9 @@ class StockLibrary:
         return {'status': 'ok'}
 
     def prepare(self, interpreter, count, files):
-        """Sets the inputs: those of its tensors' names, else in order. Returns a failure, or None."""
+        """Sets the inputs, in order. Returns a failure, or None."""
         if len(files) != count:
             return {'status': 'inputs', 'why': f'{count} inputs, not {len(files)}'}
-        tensors = [ctypes.c_void_p(self.call('InterpreterGetInputTensor', interpreter, ctypes.c_int(i))) for i in range(count)]
         arrays = [np.load(file) for file in files.values()]
         for i, array in enumerate(arrays):
             dims = (ctypes.c_int * array.ndim)(*array.shape)
@@ -196,7 +225,8 @@ class StockLibrary:
                 return {'status': 'inputs', 'why': f'input {i} has other dims'}
         if self.number('InterpreterAllocateTensors', interpreter) != 0:
             return {'status': 'compile', 'why': ''}
-        for i, (tensor, array) in enumerate(zip(tensors, arrays)):
+        for i, array in enumerate(arrays):
+            tensor = ctypes.c_void_p(self.call('InterpreterGetInputTensor', interpreter, ctypes.c_int(i)))
             data = np.ascontiguousarray(array).tobytes()
             if self.number('TensorCopyFromBuffer', tensor, data, ctypes.c_size_t(len(data))) != 0:
                 return {'status': 'inputs', 'why': f'input {i} is of another type'}

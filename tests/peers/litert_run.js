@@ -20,6 +20,13 @@ const binary = new WebAssembly.Module(fs.readFileSync(path.join(peers, 'litert.w
 const kTypes = {1: '<f4', 2: '<i4', 3: '|u1', 4: '<i8', 6: '|b1', 7: '<i2', 8: '<c8', 9: '|i1', 10: '<f2', 11: '<f8',
                 13: '<u8', 16: '<u4', 17: '<u2'};
 
+// Messages without places in LiteRT's sources, each once.
+function shortened(messages) {
+  const parts = messages.flatMap((message) => message.split(/└|\n/)).map(
+      (part) => part.replace(/ERROR:/g, '').replace(/\[[^\]]*:\d+\]|\S+\.(cc|h):\d+/g, '').trim());
+  return [...new Set(parts)].filter((part) => part !== '').join('; ') || messages.join('; ');
+}
+
 class Failure extends Error {
   constructor(status, why) {
     super(why);
@@ -72,9 +79,9 @@ class Instance {
     return instance;
   }
 
-  // Lines of the log that report an error, without the prefix.
+  // Lines of the log that report an error.
   errors() {
-    return this.log.filter((line) => line.startsWith('ERROR')).map((line) => line.replace(/^ERROR:?\s*(\[[^\]]*\])?\s*/, ''));
+    return this.log.filter((line) => line.startsWith('ERROR'));
   }
 
   // Performs a step, whose failure becomes the status. A trap of WebAssembly is a crash in each of them.
@@ -86,7 +93,7 @@ class Instance {
       let text = error && error.message ? error.message : String(error);
       if (typeof error === 'number') text = this.module.getExceptionMessage(error).join(': ');
       const crashed = error instanceof WebAssembly.RuntimeError;
-      throw new Failure(crashed ? 'crash' : status, [text, ...this.errors()].join('; '));
+      throw new Failure(crashed ? 'crash' : status, shortened([text, ...this.errors()]));
     }
   }
 
@@ -133,25 +140,34 @@ class Instance {
     return this.inputs.map((name, i) => this.buffer(i, named ? files[name] : inOrder[i]));
   }
 
-  async run(buffers) {
+  async runOnce(buffers) {
     this.log.length = 0;
     const results = await this.compiled.run(0, buffers);
     // This release returns success when an op fails, and leaves the results as they were; the log has the error.
-    if (this.errors().length > 0) throw new Failure('run', this.errors().join('; '));
+    if (this.errors().length > 0) throw new Failure('run', shortened(this.errors()));
     return Array.isArray(results) ? results : list(results);
+  }
+
+  contents(result, index) {
+    const type = result.tensorType();
+    const descr = kTypes[type.elementType().value];
+    if (descr === undefined) throw new Failure('run', `output ${this.outputs[index]} is of type ${type.elementType().value}`);
+    const begin = result.lock(this.module.LiteRtTensorBufferLockMode.READ);
+    const data = Buffer.from(this.module.HEAPU8.slice(begin, begin + result.packedSize()));
+    result.unlock();
+    return {descr, shape: list(type.layout().dimensions()), data};
+  }
+
+  // The results of the first run. Results whose size is computed are not written, and only a second run reports this.
+  async run(buffers) {
+    const results = (await this.runOnce(buffers)).map((result, i) => this.contents(result, i));
+    await this.runOnce(buffers);
+    return results;
   }
 
   write(results, folder) {
     fs.mkdirSync(folder, {recursive: true});
-    results.forEach((result, i) => {
-      const type = result.tensorType();
-      const descr = kTypes[type.elementType().value];
-      if (descr === undefined) throw new Failure('run', `output ${this.outputs[i]} is of type ${type.elementType().value}`);
-      const begin = result.lock(this.module.LiteRtTensorBufferLockMode.READ);
-      const data = Buffer.from(this.module.HEAPU8.slice(begin, begin + result.packedSize()));
-      result.unlock();
-      writeNpy(path.join(folder, `out${i}.npy`), descr, list(type.layout().dimensions()), data);
-    });
+    results.forEach(({descr, shape, data}, i) => writeNpy(path.join(folder, `out${i}.npy`), descr, shape, data));
   }
 }
 
