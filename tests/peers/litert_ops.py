@@ -19,11 +19,13 @@ BEGIN, END = '<!-- ops: begin -->\n', '<!-- ops: end -->\n'
 
 # Parts of LiteRT's messages, and what the table has for them.
 REASONS = {'Variable tensors not yet supported': 'rejected: state in variable tensors',
-           'tensor->allocation_type == kTfLiteArenaRw': 'no result: its size is computed'}
+           'tensor->allocation_type == kTfLiteArenaRw': 'no result: its size is computed',
+           'tensor_at_index->allocation_type': 'no result: it depends on shapes only',
+           'got BOOL': 'rejected'}
 # Cases whose results are known to differ from LiteRT's.
 KNOWN = {'BATCH_MATMUL (16x8, scales per channel)': 'zeros'}
 # Rows of the table, in order.
-ORDER = [('equal', 'equal'), ('rejected', 'equal'), ('other results', 'equal'), *(('equal', reason) for reason in REASONS.values())]
+ORDER = [('equal', 'equal'), ('rejected', 'equal'), ('other results', 'equal'), ('rejected', 'rejected'), *(('equal', reason) for reason in REASONS.values())]
 
 
 class Ops:
@@ -65,11 +67,15 @@ class Ops:
 
 
 def table(rows):
+    """Markdown. An op whose cases have one outcome is named once."""
+    outcomes = {}
+    for name, outcome in rows.items():
+        outcomes.setdefault(name.split()[0], set()).add(outcome)
     lines = ['| TFLite 2.9 | LiteRT 2.5 | ops |\n', '|---|---|---|\n']
     for pair in ORDER + sorted(set(rows.values()) - set(ORDER)):
-        names = [name for name, outcome in rows.items() if outcome == pair]
+        names = [name if len(outcomes[name.split()[0]]) > 1 else name.split()[0] for name, outcome in rows.items() if outcome == pair]
         if names:
-            lines.append(f'| {pair[0]} | {pair[1]} | {", ".join(names)} |\n')
+            lines.append(f'| {pair[0]} | {pair[1]} | {", ".join(dict.fromkeys(names))} |\n')
     return ''.join(lines)
 
 

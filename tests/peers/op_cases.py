@@ -84,8 +84,9 @@ def quantization():
     result = [Type(I8, (2, 5), [0.3], 2)]
     yield Case('FULLY_CONNECTED', [quantized(i8, 0.05, 3), const(weights, scale=[0.02]), bias], result, NONE, form='int8')
     channels = [0.01, 0.02, 0.03, 0.04, 0.05]
-    yield Case('FULLY_CONNECTED', [quantized(i8, 0.05, 3), const(weights, scale=channels), const(bias.array, scale=[s * 0.05 for s in channels])],
-               result, NONE, form='int8, scales per channel')
+    biases = const(bias.array, scale=[scale * 0.05 for scale in channels])
+    yield Case('FULLY_CONNECTED', [quantized(i8, 0.05, 3), const(weights, scale=channels), biases], result, NONE,
+               form='int8, scales per channel')
     small = whole(I8, 5, 8, low=-7, high=8)
     yield Case('FULLY_CONNECTED', [quantized(i8, 0.05, 3), int4(small, scale=[0.25]), None], result, NONE, form='int8, int4 weights')
     yield Case('FULLY_CONNECTED', [floats(2, 8), int4(small, scale=[0.25]), const(floats(5))], results(F, (2, 5)), NONE,
@@ -102,15 +103,16 @@ def quantization():
     conv = {'padding': 'SAME', 'stride_w': 1, 'stride_h': 1} | NONE
     kernel, depth = whole(I8, 4, 3, 3, 2, low=-7, high=8), whole(I8, 1, 3, 3, 2, low=-7, high=8)
     yield Case('CONV_2D', [image, const(kernel, scale=channels[:4]), bias32(4)], [Type(I8, (1, 6, 6, 4), [0.1], 2)], conv, form='int8')
-    yield Case('CONV_2D', [image, int4(kernel, scale=channels[:4]), bias32(4)], [Type(I8, (1, 6, 6, 4), [0.1], 2)], conv, form='int4 weights')
+    yield Case('CONV_2D', [image, int4(kernel, scale=channels[:4]), bias32(4)], [Type(I8, (1, 6, 6, 4), [0.1], 2)], conv,
+               form='int4 weights')
     yield Case('DEPTHWISE_CONV_2D', [image, int4(depth, scale=channels[:2], axis=3), bias32(2)], [Type(I8, (1, 6, 6, 2), [0.1], 2)],
                conv | {'depth_multiplier': 1}, form='int4 weights')
 
 
     columns = [0.01, 0.02, 0.03, 0.04]
     for scales, form in ((columns[:1], '16x8'), (columns, '16x8, scales per channel')):
-        yield Case('BATCH_MATMUL', [quantized(whole(I16, 3, 8, low=-30000, high=30000), 0.0001), const(whole(I8, 8, 4), scale=scales, axis=1)],
-                   [Type(I16, (3, 4), [0.0005])], form=form)
+        rows = quantized(whole(I16, 3, 8, low=-30000, high=30000), 0.0001)
+        yield Case('BATCH_MATMUL', [rows, const(whole(I8, 8, 4), scale=scales, axis=1)], [Type(I16, (3, 4), [0.0005])], form=form)
 
 
 def products():
@@ -206,6 +208,19 @@ def moves():
                [Type(I32, (3,)), Type(F, (3,)), Type(I32, ())])
 
 
+def lookups():
+    seeds = {'seed': 3, 'seed2': 5}
+    for op in ('RANDOM_UNIFORM', 'RANDOM_STANDARD_NORMAL'):
+        yield Case(op, [ints(3, 5)], results(F, (3, 5)), seeds)
+    yield Case('MULTINOMIAL', [floats(2, 4), const(np.array(6, np.int32))], results(I64, (2, 6)), seeds)
+    yield Case('HASHTABLE_LOOKUP', [np.array([7, 4, 1], np.int32), const(np.array([1, 3, 7], np.int32)), floats(3, 2)],
+               [Type(F, (3, 2)), Type(U8, (3,))])
+    indices = np.array([[0, 0], [0, 1], [2, 0]], np.int32)
+    yield Case('EMBEDDING_LOOKUP_SPARSE', [np.array([1, 3, 0], np.int32), const(indices), ints(3, 2), floats(3), const(floats(4, 2))],
+               results(F, (3, 2)), {'combiner': 'SUM'})
+    yield Case('LSH_PROJECTION', [const(floats(3, 2)), whole(I32, 5), floats(5)], results(I32, (3,)), {'type': 'SPARSE'})
+
+
 def state():
     handle = [('VAR_HANDLE', [], 'variable', Type('RESOURCE', (1,)), {'container': '', 'shared_name': 'v'})]
     read = [('READ_VARIABLE', ['variable'], 'value', type_of(X), {}), ('ADD', ['value', 'value'], 'sum', type_of(X), NONE)]
@@ -261,10 +276,96 @@ def stablehlo():
                {'edge_padding_low': [0, 1], 'edge_padding_high': [1, 0], 'interior_padding': [0, 1]})
     yield Case('STABLEHLO_GATHER', [floats(3, 4), np.array([[2], [0]], np.int32)], results(F, (2, 4)),
                {'offset_dims': [1], 'collapsed_slice_dims': [0], 'start_index_map': [0], 'index_vector_dim': 1, 'slice_sizes': [1, 4]})
-    yield Case('STABLEHLO_RNG_BIT_GENERATOR', [np.array([1, 2, 3], np.uint64)], [Type('u8', (3,)), Type(I32, (2, 3))], {'algorithm': 'PHILOX'},
-               raw=True)
+    yield Case('STABLEHLO_RNG_BIT_GENERATOR', [np.array([1, 2, 3], np.uint64)], [Type('u8', (3,)), Type(I32, (2, 3))],
+               {'algorithm': 'PHILOX'}, raw=True)
+
+
+def newer_elements():
+    """More forms of ops that 2.9 lacks."""
+    wide = np.array([2**31 - 1, -2**31, 5, -7, 0, 1], np.int32)
+    yield Case('BITCAST', [wide], results(I16, (6, 2)), form='to a narrower type')
+    yield Case('BITCAST', [whole(I8, 3, 4, low=-120, high=120)], results(F, (3,)), form='to a wider type')
+    yield Case('BITWISE_XOR', [bools(2, 3), ~bools(3)], results(BOOL, (2, 3)), form='bool, broadcast')
+    yield Case('RIGHT_SHIFT', [whole(I8, 6, low=-120, high=120), whole(I8, 6, low=0, high=8)], results(I8, (6,)), form='int8')
+    yield Case('SIGN', [np.array([np.nan, -0.0, 0.0, np.inf, -3], np.float32)], results(F, (5,)), form='special values')
+    yield Case('SIGN', [wide], results(I32, (6,)), form='int32')
+    nan = np.array([np.nan, 1, 2, -np.inf], np.float32)
+    special = np.array([0.0, -0.0, np.inf, -1, np.nan], np.float32)
+    yield Case('ATAN2', [special, special[::-1].copy()], results(F, (5,)), form='special values')
+    for op in ('ADD', 'MULTIPLY', 'MAXIMUM', 'MINIMUM'):
+        yield Case(f'STABLEHLO_{op}', [wide, wide[::-1].copy()], results(I32, (6,)), form='int32')
+    yield Case('STABLEHLO_ADD', [nan, nan[::-1].copy()], results(F, (4,)), form='special values')
+    yield Case('STABLEHLO_AND', [bools(2, 3), ~bools(2, 3)], results(BOOL, (2, 3)), form='bool')
+    yield Case('STABLEHLO_SHIFT_LEFT', [whole(I8, 6, low=-120, high=120), whole(I8, 6, low=0, high=8)], results(I8, (6,)), form='int8')
+    for state, algorithm in (([1, 2], 'PHILOX'), ([1, 2], 'THREEFRY'), ([1, 2], 'DEFAULT'), ([7, 2**63, 2**64 - 1], 'PHILOX')):
+        yield Case('STABLEHLO_RNG_BIT_GENERATOR', [np.array(state, np.uint64)], [Type('u8', (len(state),)), Type(I64, (5,))],
+                   {'algorithm': algorithm}, raw=True, form=f'{algorithm}, state of {len(state)}' + (', int64' if state[0] == 1 else ''))
+    ids = const(np.array([0, -1, 0, 2, -1], np.int32))
+    for op in ('PROD', 'MAX', 'SUM', 'MIN'):
+        yield Case(f'UNSORTED_SEGMENT_{op}', [whole(I32, 5, 2), ids, const(np.array(4, np.int32))], results(I32, (4, 2)),
+                   form='int32, dropped and empty segments')
+    yield Case('FULLY_CONNECTED', [floats(3, 7), int4(whole(I8, 5, 7, low=-7, high=8), scale=[0.25]), None], results(F, (3, 5)), NONE,
+               form='float, int4 weights, odd columns')
+    yield Case('EMBEDDING_LOOKUP', [np.array([3, 1], np.int32), int4(whole(I8, 5, 8, low=-7, high=8), scale=[0.25])], results(F, (2, 8)),
+               form='int4')
+    rows = const(whole(I8, 5, 8, low=-99, high=99), scale=[0.01, 0.02, 0.03, 0.04, 0.05])
+    yield Case('EMBEDDING_LOOKUP', [np.array([3, 1], np.int32), rows], results(F, (2, 8)), form='int8, scales per row')
+
+
+def newer_windows():
+    yield Case('DILATE', [whole(I32, 3, 2), ints(3, 1), const(np.array(-1, np.int32))], results(I32, (7, 2)), form='int32, another value')
+
+    def reduce(function, kind, window, strides, dilations, shape, start):
+        return Case('REDUCE_WINDOW', [whole(kind, 4, 5), const(np.array(start, kind)), i64(*window), i64(*strides), i64(*dilations)],
+                    results(kind, shape), {'reduce_function': function}, form=f'{function}, {kind}')
+    yield reduce('MUL', F, (2, 2), (2, 1), (1, 2), (2, 3), 1)
+    yield reduce('MINIMUM', I32, (4, 1), (1, 2), (1, 1), (1, 3), 99)
+    yield reduce('MAXIMUM', I8, (1, 3), (1, 1), (1, 2), (4, 1), -99)
+    yield reduce('ANY', BOOL, (2, 2), (1, 1), (1, 1), (3, 4), False)
+    yield reduce('ALL', BOOL, (2, 2), (1, 1), (1, 1), (3, 4), True)
+
+    def pad(array, low, high, interior, shape, form):
+        return Case('STABLEHLO_PAD', [array, np.full((), 9, array.dtype)], [Type(array.dtype.str[1:], shape)],
+                    {'edge_padding_low': low, 'edge_padding_high': high, 'interior_padding': interior}, form=form)
+    yield pad(floats(3, 4), [-1, 2], [0, -1], [0, 0], (2, 5), 'negative')
+    yield pad(whole(I8, 3, 2), [-1, 0], [-1, 1], [2, 1], (5, 4), 'negative and interior')
+
+    def gather(indices, shape, form, **options):
+        options = {'offset_dims': [], 'collapsed_slice_dims': []} | options
+        return Case('STABLEHLO_GATHER', [floats(3, 4), np.array(indices, np.int32)], results(F, shape), options, form=form)
+    yield gather([[2, 3], [-5, 1]], (2, 2, 2), 'boxes moved inside', offset_dims=[1, 2], start_index_map=[0, 1], index_vector_dim=1,
+                 slice_sizes=[2, 2])
+    yield gather([[3, 1], [0, 2]], (2,), 'index vectors first', collapsed_slice_dims=[0, 1], start_index_map=[1, 0], index_vector_dim=0,
+                 slice_sizes=[1, 1])
+    yield gather([[3], [1]], (3, 2), 'columns', offset_dims=[0], collapsed_slice_dims=[1], start_index_map=[1], index_vector_dim=1,
+                 slice_sizes=[3, 1])
+
+    rows = {'update_window_dims': [1], 'inserted_window_dims': [0], 'scatter_dims_to_operand_dims': [0], 'index_vector_dim': 1,
+            'update_computation_subgraph_index': 1}
+    pair = [Type(F, ()), Type(F, ())]
+    for op in ('MULTIPLY', 'MAXIMUM', 'MINIMUM'):
+        function = Function(pair, [(f'STABLEHLO_{op}', ['x0', 'x1'], 'y', pair[0], {})], ['y'])
+        yield Case('STABLEHLO_SCATTER', [floats(5, 3), np.array([[3], [1], [3]], np.int32), floats(3, 3)], results(F, (5, 3)), rows,
+                   [function], form=op)
+        yield Case('STABLEHLO_REDUCE_WINDOW', [floats(3, 4), const(np.full((), 0.5, np.float32))], results(F, (3, 2)),
+                   {'window_dimensions': [2, 2], 'window_strides': [1, 2], 'base_dilations': [1, 1], 'window_dilations': [1, 1],
+                    'padding': [1, 0, 0, 0], 'body_subgraph_index': 1}, [function], form=f'{op}, padded')
+    replace = Function(pair, [], ['x1'])
+    yield Case('STABLEHLO_SCATTER', [floats(5, 3), np.array([[3], [1], [9]], np.int32), floats(3, 3)], results(F, (5, 3)), rows, [replace],
+               form='replace, one outside')
+    add = Function(pair, [('STABLEHLO_ADD', ['x0', 'x1'], 'y', pair[0], {})], ['y'])
+    yield Case('STABLEHLO_REDUCE_WINDOW', [floats(3, 4), const(np.zeros((), np.float32))], results(F, (4, 6)),
+               {'window_dimensions': [2, 2], 'window_strides': [1, 1], 'base_dilations': [2, 2], 'window_dilations': [1, 1],
+                'padding': [0, 0, 0, 0], 'body_subgraph_index': 1}, [add], form='dilated operand')
+    yield Case('STABLEHLO_REDUCE_WINDOW', [floats(4, 5), const(np.zeros((), np.float32))], results(F, (2, 3)),
+               {'window_dimensions': [2, 2], 'window_strides': [1, 1], 'base_dilations': [1, 1], 'window_dilations': [2, 2],
+                'padding': [0, 0, 0, 0], 'body_subgraph_index': 1}, [add], form='dilated window')
+    double = Function([type_of(X)], [('ADD', ['x0', 'x0'], 'y', type_of(X), NONE)], ['y'])
+    square = Function([type_of(X)], [('MUL', ['x0', 'x0'], 'y', type_of(X), NONE)], ['y'])
+    yield Case('STABLEHLO_CASE', [np.array(7, np.int32), X], same(X), {'branch_subgraph_indices': [1, 2]}, [double, square],
+               form='index outside')
 
 
 def all_cases():
-    for family in (elementwise, quantization, products, reductions, moves, state, control, stablehlo):
+    for family in (elementwise, quantization, products, reductions, moves, lookups, state, control, stablehlo, newer_elements, newer_windows):
         yield from family()
