@@ -103,8 +103,11 @@ class Worker:
         if self.process is None:
             self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                             stderr=subprocess.DEVNULL, text=True)
-        self.process.stdin.write(json.dumps(job) + '\n')
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(json.dumps(job) + '\n')
+            self.process.stdin.flush()
+        except BrokenPipeError:  # it did not start; reading below finds its end
+            pass
         ready, _, _ = select.select([self.process.stdout], [], [], self.seconds)
         line = self.process.stdout.readline() if ready else ''
         if line:
@@ -189,16 +192,18 @@ class StockLibrary:
         return self.call(name, *arguments, returns=ctypes.c_int)
 
     def perform(self, job):
-        model = self.call('ModelCreateFromFile', job['model'].encode())
+        model = ctypes.c_void_p(self.call('ModelCreateFromFile', job['model'].encode()))
         if not model:
             return {'status': 'load', 'why': ''}
-        interpreter = self.call('InterpreterCreate', ctypes.c_void_p(model), None)
-        if not interpreter:
-            return {'status': 'compile', 'why': ''}
-        interpreter = ctypes.c_void_p(interpreter)
-        count = self.number('InterpreterGetInputTensorCount', interpreter)
-        if (why := self.prepare(interpreter, count, job['inputs'])) is not None:
-            return why
+        interpreter = ctypes.c_void_p(self.call('InterpreterCreate', model, None))
+        answer = self.run(interpreter, job) if interpreter else {'status': 'compile', 'why': ''}
+        self.call('InterpreterDelete', interpreter)
+        self.call('ModelDelete', model)
+        return answer
+
+    def run(self, interpreter, job):
+        if failure := self.prepare(interpreter, job['inputs']):
+            return failure
         if self.number('InterpreterInvoke', interpreter) != 0:
             return {'status': 'run', 'why': ''}
         pathlib.Path(job['output']).mkdir(parents=True, exist_ok=True)
@@ -214,8 +219,9 @@ class StockLibrary:
             np.save(f'{job["output"]}/out{i}.npy', array.reshape(dims))
         return {'status': 'ok'}
 
-    def prepare(self, interpreter, count, files):
+    def prepare(self, interpreter, files):
         """Sets the inputs, in order. Returns a failure, or None."""
+        count = self.number('InterpreterGetInputTensorCount', interpreter)
         if len(files) != count:
             return {'status': 'inputs', 'why': f'{count} inputs, not {len(files)}'}
         arrays = [np.load(file) for file in files.values()]

@@ -25,7 +25,8 @@ REASONS = {'Variable tensors not yet supported': 'rejected: state in variable te
 # Cases whose results are known to differ from LiteRT's.
 KNOWN = {'BATCH_MATMUL (16x8, scales per channel)': 'zeros'}
 # Rows of the table, in order.
-ORDER = [('equal', 'equal'), ('rejected', 'equal'), ('other results', 'equal'), ('rejected', 'rejected'), *(('equal', reason) for reason in REASONS.values())]
+ORDER = [('equal', 'equal'), ('rejected', 'equal'), ('other results', 'equal'), ('rejected', 'rejected'),
+         *(('equal', reason) for reason in REASONS.values())]
 
 
 class Ops:

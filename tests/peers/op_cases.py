@@ -367,5 +367,6 @@ def newer_windows():
 
 
 def all_cases():
-    for family in (elementwise, quantization, products, reductions, moves, lookups, state, control, stablehlo, newer_elements, newer_windows):
+    for family in (elementwise, quantization, products, reductions, moves, lookups, state, control, stablehlo, newer_elements,
+                   newer_windows):
         yield from family()
