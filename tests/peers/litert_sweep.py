@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""litert_sweep.py BUILD PEERS MODELS [--table FILE] [--only TEXT] [--converted] [--not-in-stock]: real files in Fusebox and LiteRT.
+"""litert_sweep.py BUILD PEERS MODELS [--only TEXT] [--table FILE] [--converted|--not-in-stock|--samples]: Fusebox beside LiteRT.
 
 Runs every .tflite file below MODELS, and with --converted every SavedModel and Keras file and the models of write_models, as Fusebox
-converts them: with fused ops, with composites inlined, and with 8-bit weights. Both engines read the same inputs, which Fusebox
+converts them: with fused ops, and with composites inlined, in f32, with 8-bit weights and in 8-bit integers. LiteRT rejects most
+fused ops, so these are also compared with the inlined form in LiteRT. Both engines read the same inputs, which Fusebox
 generates. Integers and bools must be equal; floats may differ by 1e-4 of the largest value of the output. Prints a count of each
 outcome:
 
@@ -17,32 +18,35 @@ A file that differs runs again with XNNPACK for all nodes that it supports ("xnn
 of each difference is counted:
 
     placement     equal with XNNPACK for all nodes: Fusebox runs some 8-bit nodes with kernels where they are faster
-    rounding      equal with kernels: XNNPACK runs a node that LiteRT runs with a kernel, as AVERAGE_POOL_2D of 8 bits
+    rounding      equal with kernels: XNNPACK rounds a node otherwise, such as AVERAGE_POOL_2D of 8 bits
     hybrid        products of f32 values and 8-bit weights, whose rows both quantize at run time, by rules of their own
     known         listed in KNOWN
     unknown       none of these
 
 --table writes a row for each file. --not-in-stock runs the files that stock TensorFlow Lite 2.9 does not run, according to
-MODELS/STOCK.tsv. Exits with 1 if a difference, a crash of Fusebox or a file that only LiteRT runs has no known cause, or if no file
+MODELS/STOCK.tsv; --samples the models of write_models only. Exits with 1 if a difference, a crash of Fusebox or a file that only LiteRT runs has no known cause, or if no file
 is equal. All files take some minutes.
 """
 import argparse
 import collections
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
 
 import engines
 
-FORMS = {'fused': [], 'inline': ['--composites', 'inline'], 'dynamic': ['--quantize', 'dynamic', '--composites', 'inline']}
+INLINE = ['--composites', 'inline']
+FORMS = {'fused': [], 'inline': INLINE, 'dynamic': [*INLINE, '--quantize', 'dynamic'], 'int8': [*INLINE, '--quantize', 'int8']}
 COLUMNS = ('file', 'outcome', 'cause', 'difference', 'xnnpack', 'kernels', 'Fusebox', 'LiteRT')
 
 # Parts of names of files that differ for a reason of their own.
-POOLS = 'AVERAGE_POOL_2D of 8 bits rounds ties away from zero in kernels, to even in XNNPACK; LiteRT runs it with its kernel'
+POOLS = 'AVERAGE_POOL_2D of 8 bits rounds ties away from zero in kernels and LiteRT, to even in XNNPACK of Fusebox'
 UNRANKED = 'an input of unknown rank, for which `fusebox run` needs a file'
 KNOWN = {
-    'dbface_keras_256x256_integer_quant': 'HARD_SWISH of 8 bits: LiteRT runs it with its kernel, Fusebox with XNNPACK',
+    'conv_relu_two_consumers (int8)': 'RELU of 8 bits between two scales: XNNPACK of Fusebox returns another step than kernels and LiteRT',
+    'dbface_keras_256x256_integer_quant': 'HARD_SWISH of 8 bits: XNNPACK of Fusebox returns another step than kernels and LiteRT',
     'model_profiler/config/tflite/image_classification': POOLS,
     'keyword_spotting_on_off_v3': POOLS,
     'simple_scatter_nd_op': 'the generated indices are outside of the result, which Fusebox reports',
@@ -63,6 +67,7 @@ class Sweep:
         self.rows = []
 
     def compare(self, name, file):
+        """Adds a row, and returns the outcomes of Fusebox and LiteRT."""
         with tempfile.TemporaryDirectory(dir=self.work) as folder:
             ours = self.ours.run(file, f'{folder}/ours')
             theirs = self.litert.run(file, f'{folder}/theirs', ours.inputs if ours.ok else None)
@@ -82,8 +87,20 @@ class Sweep:
                 row['outcome'] = 'only ours' if ours.ok else 'only litert' if theirs.ok else 'neither'
                 if row['outcome'] == 'only litert' or ours.status.startswith('crash'):
                     row['cause'] = self.cause(row, file)
+        self.add(row)
+        return ours, theirs
+
+    def add(self, row):
         self.rows.append(row)
         print(*(row[column] for column in COLUMNS[:6]), sep='\t', file=sys.stderr, flush=True)
+
+    def compare_forms(self, name, ours, theirs):
+        """Adds a row for fused ops in Fusebox beside the inlined form in LiteRT, which rejects most fused ops."""
+        if ours.ok and theirs.ok:
+            difference = engines.difference(ours, theirs)
+            row = {'file': f'{name} (fused beside inlined)', 'difference': difference, 'Fusebox': 'ok', 'LiteRT': 'ok',
+                   'outcome': 'different' if difference else 'equal', 'cause': 'unknown' if difference else ''}
+            self.add(dict.fromkeys(COLUMNS, '') | row)
 
     def cause(self, row, file):
         if row['xnnpack'] == 'equal':
@@ -95,15 +112,36 @@ class Sweep:
         return 'hybrid' if self.ours.is_hybrid(file) else 'unknown'
 
     def convert(self, name, source):
+        outcomes = {}
         for form, options in FORMS.items():
-            out = self.work / 'converted.tflite'
+            out, samples = self.work / f'{form}.tflite', self.work / 'samples'
             out.unlink(missing_ok=True)
+            if form == 'int8':
+                if not self.calibrate(samples):
+                    continue
+                options = [*options, '--calibration', samples]
             status, errors = self.ours.call('convert', source, '-o', out, '--batch', 1, '--quiet', *options, seconds=300)
             if status == 0:
-                self.compare(f'{name} ({form})', out)
+                outcomes[form] = self.compare(f'{name} ({form})', out)
             else:
                 row = dict.fromkeys(COLUMNS, '') | {'file': f'{name} ({form})', 'outcome': 'not converted'}
-                self.rows.append(row | {'Fusebox': ' '.join(errors.split())[:300]})
+                self.add(row | {'Fusebox': ' '.join(errors.split())[:300]})
+        if 'fused' in outcomes and 'inline' in outcomes:
+            self.compare_forms(name, outcomes['fused'][0], outcomes['inline'][1])
+
+    def calibrate(self, samples):
+        """Leaves the inputs of a run of the inlined model in a folder; False: it does not run."""
+        with tempfile.TemporaryDirectory(dir=self.work) as folder:
+            ran = self.ours.run(self.work / 'inline.tflite', folder)
+            shutil.rmtree(samples, ignore_errors=True)
+            samples.mkdir()
+            for file in ran.inputs.values():
+                shutil.copy(file, samples)
+        return ran.ok
+
+
+def files(models):
+    return sorted(file for file in models.rglob('*') if file.suffix in ('.tflite', '.lite'))
 
 
 def sources(models):
@@ -126,19 +164,21 @@ def main():
     parser.add_argument('--only', default='')
     parser.add_argument('--converted', action='store_true')
     parser.add_argument('--not-in-stock', action='store_true')
+    parser.add_argument('--samples', action='store_true')
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         sweep = Sweep(options.build, options.peers, work)
-        for file in not_in_stock(options.models) if options.not_in_stock else sorted(options.models.rglob('*')):
-            if file.suffix in ('.tflite', '.lite') and options.only in str(file):
+        for file in [] if options.samples else not_in_stock(options.models) if options.not_in_stock else files(options.models):
+            if options.only in str(file):
                 sweep.compare(str(file.relative_to(options.models)), file)
-        if options.converted:
-            samples = pathlib.Path(work) / 'samples'
-            subprocess.run([options.build / 'bin' / 'write_models', samples], check=True, stdout=subprocess.DEVNULL)
-            for folder in (options.models, samples):
-                for source in sources(folder):
-                    if options.only in str(source):
-                        sweep.convert(str(source.relative_to(folder)), source)
+        folders = [options.models] if options.converted else []
+        if options.converted or options.samples:
+            folders.append(pathlib.Path(work) / 'models')
+            subprocess.run([options.build / 'bin' / 'write_models', folders[-1]], check=True, stdout=subprocess.DEVNULL)
+        for folder in folders:
+            for source in sources(folder):
+                if options.only in str(source):
+                    sweep.convert(str(source.relative_to(folder)), source)
         sweep.litert.close()
     if options.table:
         lines = [COLUMNS] + [[row[column] for column in COLUMNS] for row in sweep.rows]
