@@ -4,9 +4,8 @@
 
 Runs every .tflite file below MODELS, and with --converted every SavedModel and Keras file and the models of write_models, as Fusebox
 converts them: with fused ops, and with composites inlined, in f32, with 8-bit weights and in 8-bit integers. LiteRT rejects most
-fused ops, so these are also compared with the inlined form in LiteRT. Both engines read the same inputs, which Fusebox
-generates. Integers and bools must be equal; floats may differ by 1e-4 of the largest value of the output. Prints a count of each
-outcome:
+fused ops, so these are also compared with the inlined form in LiteRT. Both engines read the same inputs, which Fusebox generates.
+Integers and bools must be equal; floats may differ by 1e-4 of the largest value of the output. Prints a count of each outcome:
 
     equal         the outputs are equal within these limits
     different     they are not
@@ -19,17 +18,18 @@ of each difference is counted:
 
     placement     equal with XNNPACK for all nodes: Fusebox runs some 8-bit nodes with kernels where they are faster
     rounding      equal with kernels: XNNPACK rounds a node otherwise, such as AVERAGE_POOL_2D of 8 bits
-    hybrid        products of f32 values and 8-bit weights, whose rows both quantize at run time, by rules of their own
+    hybrid        products of f32 values and 8-bit weights, whose rows both quantize at run time, by rules of their own; below HYBRID
     known         listed in KNOWN
     unknown       none of these
 
 --table writes a row for each file. --not-in-stock runs the files that stock TensorFlow Lite 2.9 does not run, according to
-MODELS/STOCK.tsv; --samples the models of write_models only. Exits with 1 if a difference, a crash of Fusebox or a file that only LiteRT runs has no known cause, or if no file
-is equal. All files take some minutes.
+MODELS/STOCK.tsv; --samples the models of write_models only. Exits with 1 if a difference, a crash of Fusebox or a file that only
+LiteRT runs has no known cause, or if no file is equal. All files take some minutes.
 """
 import argparse
 import collections
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -41,6 +41,7 @@ INLINE = ['--composites', 'inline']
 FORMS = {'fused': [], 'inline': INLINE, 'dynamic': [*INLINE, '--quantize', 'dynamic'], 'int8': [*INLINE, '--quantize', 'int8']}
 COLUMNS = ('file', 'outcome', 'cause', 'difference', 'xnnpack', 'kernels', 'Fusebox', 'LiteRT')
 
+HYBRID = 0.1  # of the largest value
 # Parts of names of files that differ for a reason of their own.
 POOLS = 'AVERAGE_POOL_2D of 8 bits rounds ties away from zero in kernels and LiteRT, to even in XNNPACK of Fusebox'
 UNRANKED = 'an input of unknown rank, for which `fusebox run` needs a file'
@@ -109,7 +110,8 @@ class Sweep:
             return 'rounding'
         if any(known in row['file'] for known in KNOWN):
             return 'known'
-        return 'hybrid' if self.ours.is_hybrid(file) else 'unknown'
+        share = re.search(r': (\S+) of the largest value', row['difference'])
+        return 'hybrid' if share and float(share[1]) < HYBRID and self.ours.is_hybrid(file) else 'unknown'
 
     def convert(self, name, source):
         outcomes = {}
@@ -168,8 +170,9 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         sweep = Sweep(options.build, options.peers, work)
-        for file in [] if options.samples else not_in_stock(options.models) if options.not_in_stock else files(options.models):
-            if options.only in str(file):
+        choose = not_in_stock if options.not_in_stock else files
+        for file in choose(options.models):
+            if options.only in str(file) and not options.samples:
                 sweep.compare(str(file.relative_to(options.models)), file)
         folders = [options.models] if options.converted else []
         if options.converted or options.samples:
