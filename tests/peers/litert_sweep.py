@@ -170,10 +170,10 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         sweep = Sweep(options.build, options.peers, work)
-        choose = not_in_stock if options.not_in_stock else files
-        for file in choose(options.models):
-            if options.only in str(file) and not options.samples:
-                sweep.compare(str(file.relative_to(options.models)), file)
+        if not options.samples:
+            for file in (not_in_stock if options.not_in_stock else files)(options.models):
+                if options.only in str(file):
+                    sweep.compare(str(file.relative_to(options.models)), file)
         folders = [options.models] if options.converted else []
         if options.converted or options.samples:
             folders.append(pathlib.Path(work) / 'models')
