@@ -71,7 +71,7 @@ def elementwise():
     yield Case('CAST', [X], results(I32, (2, 3, 4)), {'in_data_type': 'FLOAT32', 'out_data_type': 'INT32'})
     yield Case('SELECT', [bools(2, 3, 4), X, Y], same(X))
     yield Case('SELECT_V2', [bools(3, 1), X, Y], same(X))
-    yield Case('FAKE_QUANT', [X], same(X), {'min': -1.0, 'max': 0.9921875, 'num_bits': 8})
+    yield Case('FAKE_QUANT', [X], same(X), {'min': -1.0, 'max': 1.0, 'num_bits': 8})
     yield Case('BUCKETIZE', [X], results(I32, (2, 3, 4)), {'boundaries': [-1.0, 0.0, 0.5]})
 
 
