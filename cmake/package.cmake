@@ -92,8 +92,8 @@ set(CPACK_DEBIAN_HOST_PACKAGE_SUGGESTS "libfusebox-convert${soname} ${same}")   
 set(CPACK_DEBIAN_HOST_PACKAGE_RECOMMENDS "libssl3 | libssl3t64")  # loaded if a plugin is sealed, pinned or signed
 fusebox_package(dev libfusebox-dev "runs and converts .tflite models (development files)"
                 "Headers, archives, the template of plugins, and files for CMake and pkg-config."
-                "libfusebox${soname} ${same}, libfusebox-convert${soname} ${same}, libfusebox-models${soname} ${same}")
-set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
+                "libfusebox${soname} ${same}, libfusebox-convert${soname} ${same}, libfusebox-models${soname} ${same}, libc6-dev (>= 2.38)")
+set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)  # and on Debian 12, the libc6-dev of the libc6 that comes along
 fusebox_package(python python3-fusebox "runs and converts .tflite models (Python)"
                 "The package fusebox: models as NumPy arrays, a mirror of tf.lite, batch work with Dask."
                 "python3 (>= 3.9), python3-numpy, fusebox ${same}, libfusebox${soname} ${same}, libfusebox-convert${soname} ${same}")
