@@ -105,7 +105,7 @@ class Benchmarks:
         shutil.rmtree(plugins, ignore_errors=True)
         shutil.copytree(self.build / 'plugins', plugins)
         subprocess.run([self.program('fusebox'), 'plugin', 'index', str(plugins)], check=True, stderr=subprocess.DEVNULL)
-        found = {hashlib.sha256(path.read_bytes()).digest(): path for path in reversed(self.files_of_models(0))
+        found = {hashlib.sha256(path.read_bytes()).digest(): path for path in reversed(self.files_of_models(SMALLEST_PLACED))
                  if path.stat().st_size < LARGEST_PLACED}
         others = sorted(found.values())
         count = 4 if self.quick else STARTED
