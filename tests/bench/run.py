@@ -242,6 +242,7 @@ def machine(build):
     """The machine, the state of the sources and the date, in a line."""
     model = next((line.split(':', 1)[1].strip() for line in pathlib.Path('/proc/cpuinfo').read_text().splitlines()
                   if line.startswith('model name')), platform.machine())
+    model = model.replace('(R)', '').replace('(TM)', '').replace(' Processor', '')
     system = platform.freedesktop_os_release().get('PRETTY_NAME', platform.system())
     commit = subprocess.run(['git', '-C', str(report.HERE), 'rev-parse', '--short', 'HEAD'], capture_output=True, text=True)
     return (f'{datetime.date.today().isoformat()}, {model}, {os.cpu_count()} CPUs, {system}, preset {build.name}, '
