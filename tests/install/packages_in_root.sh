@@ -16,7 +16,9 @@ fi
 apt-get -q update
 # shellcheck disable=SC2086 # two words, or none
 apt-get -y -q --no-install-recommends install $suite /debs/*.deb
-apt-get -y -q --no-install-recommends install g++ cmake make lintian
+apt-get -y -q --no-install-recommends install g++ cmake make
+# shellcheck disable=SC2086
+apt-get -y -q --no-install-recommends install $suite lintian
 for package in libfusebox0 libfusebox-convert0 libfusebox-models0 libfusebox-dev fusebox python3-fusebox; do
   [ -s /usr/share/doc/$package/copyright ] || die "$package has no copyright file"
 done
