@@ -8,8 +8,7 @@
 #include "host/graph/flex.h"
 #include "host/graph/half.h"
 #include "host/tflite/tflite.h"
-#include "tests/converter/import/files.h"
-#include "tests/converter/passes/bench.h"
+#include "tests/converter/import/tflite/file.h"
 #include "tests/testing/on_device.h"
 
 namespace fusebox::converter {
@@ -55,36 +54,6 @@ std::string ZipOf(const std::string& name) {
   return local + directory + "PK\x05\x06" + Zeros(4) + one + one + static_cast<char>(directory.size()) +
          Zeros(3) + static_cast<char>(local.size()) + Zeros(3) + Zeros(2);
 }
-
-struct File : Bench {
-  std::string path = testing::FreshDir() + "/model.tflite";
-  void Save() {
-    const auto bytes = tflite::Write(module);
-    ASSERT_TRUE(bytes) << bytes.error().message;
-    testing::WriteAll(path, *bytes);
-  }
-  Result<Converted> Convert() {
-    Save();
-    Conversion conversion = FromTflite(path);
-    conversion.options = options;
-    conversion.options.registry = BuiltIn();
-    auto converted = conversion.Convert();
-    last = conversion.report();
-    return converted;
-  }
-  // By way of a file.
-  Result<std::unique_ptr<Module>> ConvertAndRead() {
-    FUSEBOX_ASSIGN(const Converted converted, Convert());
-    const std::string out = path + ".out";
-    FUSEBOX_TRY(converted.Write(out));
-    return tflite::ReadFile(out);
-  }
-  std::string Refusal() {
-    const auto converted = Convert();
-    return converted ? "it converts" : converted.error().message;
-  }
-  Report last;
-};
 
 // y = sum over axis 1, which stays.
 struct SumFile : File {
@@ -213,66 +182,6 @@ TEST(FromTflite, TakesTheSignaturesThatAreAskedFor) {
   const auto imported = tflite_import::Import(*MapFile(file.path), file.path, {"main"}, *BuiltIn());
   ASSERT_TRUE(imported) << imported.error().message;
   EXPECT_EQ(imported->module->signatures.size(), 1u);
-}
-
-// x / its number of rows, which an older tool wrote down as 1 behind an input that is open.
-TEST(FromTflite, DoesNotBelieveShapesThatOpsContradict) {
-  File file;
-  Function& f = file.Add("main");
-  const ValueId x = f.AddInput(F32({-1, 2}));
-  const ValueId y = f.AddNode(Op::kRelu, {x}, {F32({1, 2})}).results[0];
-  Attrs i32, cast;
-  i32.Set("out_type", DType::kI32);
-  const ValueId shape = f.AddNode(Op::kShape, {y}, {I32({2})}, i32).results[0];
-  const ValueId zero = f.AddConst<int32_t>(DType::kI32, {1}, {0}),
-                one = f.AddConst<int32_t>(DType::kI32, {1}, {1});
-  const ValueId rows = f.AddNode(Op::kSlice, {shape, zero, one}, {I32({1})}).results[0];
-  cast.Set("in_data_type", DType::kI32);
-  cast.Set("out_data_type", DType::kF32);
-  const ValueId count = f.AddNode(Op::kCast, {rows}, {F32({1})}, cast).results[0];
-  f.outputs = f.AddNode(Op::kDiv, {y, count}, {F32({1, 2})}).results;
-  file.Sign(f);
-  const auto converted = file.Convert();
-  ASSERT_TRUE(converted) << converted.error().message;
-  Bench bench;
-  const auto program = run::Program::Create(*converted->module, BuiltIn());
-  ASSERT_TRUE(program) << program.error().message;
-  const auto runner = run::Runner::Create(**program, 1);
-  const auto outputs = (*runner)->Run(converted->module->functions[0]->name,
-                                      std::vector{Floats({3, 2}, {3, 6, 9, 12, 15, 18})});
-  ASSERT_TRUE(outputs) << outputs.error().message;
-  EXPECT_THAT(FloatsOf((*outputs)[0]), ElementsAre(1, 2, 3, 4, 5, 6));
-}
-
-// Before files said whether a tensor has a rank, one without had no dimensions.
-TEST(FromTflite, TakesAScalarFromAnOldFileForAnUnknownRank) {
-  File file;
-  Function& f = file.Add("main");
-  const ValueId x = f.AddInput(F32({4})), shape = f.AddInput(I32({2}));
-  f.outputs = f.AddNode(Op::kReshape, {x, shape}, {F32({})}).results;
-  file.Sign(f);
-  const auto converted = file.Convert();
-  ASSERT_TRUE(converted) << converted.error().message;
-  EXPECT_FALSE(converted->module->functions[0]
-                   ->value(converted->module->functions[0]->outputs[0])
-                   .type.shape.is_static());
-}
-
-// b = x * 1 and a = x + 0 become one value.
-// Nothing but the file says how many bits there are.
-TEST(FromTflite, KeepsTheShapeOfRandomBits) {
-  File file;
-  Function& f = file.Add("main");
-  const ValueId state = f.AddInput({DType::kU64, {2}});
-  Attrs philox;
-  philox.Set("algorithm", "PHILOX");
-  f.outputs =
-      f.AddNode(Op::kStablehloRngBitGenerator, {state}, {{DType::kU64, {2}}, I32({3, 5})}, philox).results;
-  file.Sign(f);
-  const auto converted = file.Convert();
-  ASSERT_TRUE(converted) << converted.error().message;
-  const Function& main = *converted->module->functions[0];
-  EXPECT_EQ(ToString(main.value(main.outputs[1]).type), "i32[3,5]");
 }
 
 TEST(FromTflite, KeepsTheNamesOfOutputsThatBecomeOne) {
