@@ -15,8 +15,9 @@ function(fusebox_find_library name)
     target_link_libraries(fusebox_${name} INTERFACE "${FUSEBOX_${name}_LIBRARY}" Threads::Threads)
   endif()
 endfunction()
-# A process has one pthreadpool: that of an XNNPACK of the user's choice, whose tasks it must know.
+# A process has one pthreadpool. An XNNPACK of the user's choice may need a newer one, which stands beside it.
 if(FUSEBOX_XNNPACK_ROOT)
+  unset(FUSEBOX_pthreadpool_LIBRARY CACHE)
   find_library(FUSEBOX_pthreadpool_LIBRARY pthreadpool PATHS "${FUSEBOX_XNNPACK_ROOT}/lib" NO_DEFAULT_PATH)
 endif()
 fusebox_find_library(pthreadpool)

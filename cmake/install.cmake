@@ -71,7 +71,7 @@ install(FILES "${PROJECT_BINARY_DIR}/fusebox-config.cmake" "${PROJECT_BINARY_DIR
               sdk/cmake/FuseboxPlugin.cmake sdk/cmake/FuseboxManifest.cmake DESTINATION "${package}" COMPONENT dev)
 
 # The index of the plugins, with which programs start faster. A program for another machine cannot write it here.
-if(NOT CMAKE_CROSSCOMPILING)
+if(TARGET fusebox AND NOT CMAKE_CROSSCOMPILING)
   cmake_path(IS_ABSOLUTE CMAKE_INSTALL_LIBDIR absolute)
   set(folder "${CMAKE_INSTALL_LIBDIR}/fusebox/plugins")
   if(NOT absolute)

@@ -78,10 +78,6 @@ void NoteSingleValues(Context& context, const Signature& signature, const std::v
   }
 }
 
-}  // namespace
-
-namespace {
-
 Status CheckOptions(const Options& options) {
   const bool eight = options.quantization == Quantization::kInt8;
   const bool words = options.quantization == Quantization::kInt16x8;

@@ -101,8 +101,8 @@ struct OpInfo {
   FixedScale fixed_scale = {};  // of an 8-bit result; a 16-bit one has 1/32768
   Sums sums = Sums::kOne;
   int (*version)(const versions::Operands&) = nullptr;  // the lowest op version for a node; null: 1
-  int words_version =
-      1;  // the lowest op version with quantized i16; of sums: whose scales are no powers of two
+  // The lowest op version with quantized i16, and for ADD and SUB with scales that are no powers of two.
+  int words_version = 1;
   int strings_version = 1;  // the lowest op version with strings
 };
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// One start of one engine, for start.py, in a process of its own.
+// Starts one engine once and prints how long that takes. start.py runs this program again for each start.
 //
 //   start_bench ours PLUGINS MODEL [warm]
 //   FUSEBOX_PEER_DIR=DIR start_bench TFLite - MODEL [warm]
 //
-// Prints microseconds until the first inference can start, until its result (inputs are zeros), and the peak
-// memory in MB. Finding the plugins counts. "warm": the clock starts when the engine's libraries are loaded:
-// those of our plugins are separate files, and the peer has one.
+// Prints three numbers: the microseconds until the first inference can start, the microseconds until its
+// result (inputs are zeros), and the peak memory in MB. The time to find plugins counts. With "warm", the
+// program loads the libraries of the engine before the clock starts: the library of TensorFlow Lite, or the
+// libraries of all plugins.
 #include <dlfcn.h>
 
 #include <chrono>
