@@ -63,11 +63,13 @@ double MultiplyAdd(size_t rounds, float* sink) {
   return 2.0 * 10 * static_cast<double>(hn::Lanes(d)) * static_cast<double>(rounds);
 }
 
+namespace mm = math::HWY_NAMESPACE;
+
+template <class Dot>
 double MultiplyBytes(size_t rounds, float* sink) {
-  namespace mm = math::HWY_NAMESPACE;
   const auto one = hn::Set(mm::byte_sums, 0x01010101);
-  const auto row = mm::ByteDot::Row(one);
-  const auto weights = mm::ByteDot::Weights(one);
+  const auto row = Dot::Row(one);
+  const auto weights = Dot::Weights(one);
   auto a = one;
   auto b = one;
   auto c = one;
@@ -78,7 +80,7 @@ double MultiplyBytes(size_t rounds, float* sink) {
   auto i = one;
   auto j = one;
   auto k = one;
-  const auto add = [&](mm::ByteSum sum) HWY_ATTR { return mm::ByteDot::Add(sum, row, weights); };
+  const auto add = [&](mm::ByteSum sum) HWY_ATTR { return Dot::Add(sum, row, weights); };
   for (size_t n = 0; n < rounds; ++n) {
     a = add(a);
     b = add(b);
@@ -113,14 +115,10 @@ void ReadAll(const float* data, size_t count, float* sink) {
   *sink = hn::GetLane(hn::Add(hn::Add(a, b), hn::Add(c, e)));
 }
 
-const PeakCode& Code() {
-  static constexpr PeakCode code{MultiplyAdd, MultiplyBytes, ReadAll};
-  return code;
-}
-
 #if FUSEBOX_BYTE_MATRIX
 // The same with matrix instructions: each has eight products for each of four sums.
-FUSEBOX_MATRIX double MultiplyUnits(size_t rounds, float* sink) {
+template <>
+FUSEBOX_MATRIX double MultiplyBytes<mm::ExtendedByteDot>(size_t rounds, float* sink) {
   const int8x16_t ones = vdupq_n_s8(1);
   int32x4_t sums[10] = {};
   for (size_t n = 0; n < rounds; ++n) {
@@ -132,11 +130,14 @@ FUSEBOX_MATRIX double MultiplyUnits(size_t rounds, float* sink) {
   *sink = static_cast<float>(total);
   return 2.0 * 10 * 8 * 4 * static_cast<double>(rounds);
 }
+#endif
 
-const PeakCode& CodeOfUnits() {
-  static constexpr PeakCode code{MultiplyAdd, MultiplyUnits, ReadAll};
-  return code;
-}
+template <class Dot>
+constexpr PeakCode kCode{MultiplyAdd, MultiplyBytes<Dot>, ReadAll};
+
+const PeakCode& Code() { return kCode<mm::ByteDot>; }
+#if FUSEBOX_BYTE_EXTENSION
+const PeakCode& CodeExtended() { return kCode<mm::ExtendedByteDot>; }
 #endif
 
 }  // namespace fusebox::cli::HWY_NAMESPACE

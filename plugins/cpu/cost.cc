@@ -19,7 +19,8 @@ double Lanes(Isa isa) {
   switch (isa) {
     case Isa::kAvx512:
     case Isa::kAvx512Vnni: return 16;
-    case Isa::kAvx2: return 8;
+    case Isa::kAvx2:
+    case Isa::kAvx2Vnni: return 8;
     default: return 4;
   }
 }

@@ -23,7 +23,8 @@ Tile TileOfFloats(Isa isa) {
   switch (isa) {
     case Isa::kAvx512:
     case Isa::kAvx512Vnni: return {7, 32};
-    case Isa::kAvx2: return {5, 16};
+    case Isa::kAvx2:
+    case Isa::kAvx2Vnni: return {5, 16};
     case Isa::kSse4: return {4, 8};
     default: return {6, 8};
   }
@@ -33,7 +34,8 @@ Tile TileOfBytes(Isa isa) {
   switch (isa) {
     case Isa::kAvx512:
     case Isa::kAvx512Vnni: return {7, 16};
-    case Isa::kAvx2: return {3, 8};
+    case Isa::kAvx2:
+    case Isa::kAvx2Vnni: return {3, 8};
     case Isa::kSse4: return {3, 4};
     default: return {4, 16};
   }

@@ -41,23 +41,25 @@ void Store(const ByteResults& results, size_t first_channel, size_t count, const
   }
 }
 
+template <class Dot>
 void Multiply(const ByteTask& task, int32_t* out, size_t out_stride, size_t begin, size_t end) {
   const size_t before = begin * math::kBytePanels * kLanes;
   const auto store = [&](size_t row, size_t first, size_t outputs, const int32_t* from) HWY_ATTR {
     for (size_t i = 0; i < outputs; i += kLanes)
       hn::StoreU(hn::Load(sums, from + i), sums, out + row * out_stride + first - before + i);
   };
-  if (task.layout.int4) mm::MultiplyInt4(task, begin, end, store);
-  else mm::MultiplyBytes(task, begin, end, store);
+  if (task.layout.int4) mm::MultiplyInt4<Dot>(task, begin, end, store);
+  else mm::MultiplyBytes<Dot>(task, begin, end, store);
 }
 
+template <class Dot>
 void MultiplyAndStore(const ByteStoreTask& task, size_t begin, size_t end) {
-  mm::MultiplyBytes(task.product, begin, end,
-                    [&](size_t row, size_t first, size_t outputs, const int32_t* from) HWY_ATTR {
-                      const size_t count = std::min(outputs, task.product.layout.n - first);
-                      Store(*task.results, task.first_channel + first, count, from,
-                            task.out + row * task.out_stride + first);
-                    });
+  mm::MultiplyBytes<Dot>(task.product, begin, end,
+                         [&](size_t row, size_t first, size_t outputs, const int32_t* from) HWY_ATTR {
+                           const size_t count = std::min(outputs, task.product.layout.n - first);
+                           Store(*task.results, task.first_channel + first, count, from,
+                                 task.out + row * task.out_stride + first);
+                         });
 }
 
 void SumRows(const void* rows, size_t count, size_t stride, size_t columns, bool is_unsigned, int32_t less,
@@ -152,14 +154,13 @@ void Quantize(const float* x, size_t count, float scale, int32_t zero, bool is_s
   }
 }
 
-template <size_t kUnit>
-constexpr ByteKernels kCode{
-    kLanes, kUnit,   {mm::ByteDot::kUnsignedRows}, Multiply, MultiplyAndStore, Store, SumRows, RunTaps,
-    Binary, Quantize};
+template <class Dot>
+constexpr ByteKernels kCode{kLanes, Dot::kUnit, {Dot::kUnsignedRows}, Multiply<Dot>, MultiplyAndStore<Dot>,
+                            Store,  SumRows,    RunTaps<Dot>,         Binary,        Quantize};
 
-const ByteKernels& KernelsOfBytes() { return kCode<4>; }
-#if FUSEBOX_BYTE_MATRIX
-const ByteKernels& KernelsOfBytesOfUnits() { return kCode<8>; }
+const ByteKernels& KernelsOfBytes() { return kCode<mm::ByteDot>; }
+#if FUSEBOX_BYTE_EXTENSION
+const ByteKernels& KernelsOfBytesExtended() { return kCode<mm::ExtendedByteDot>; }
 #endif
 
 }  // namespace fusebox::cpu::HWY_NAMESPACE

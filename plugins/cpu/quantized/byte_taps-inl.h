@@ -56,9 +56,9 @@ HWY_INLINE mm::ByteSum FourTaps(const uint8_t* at, const FourSteps& steps, size_
 }
 
 // A vector of channels of all pixels.
+template <class Dot>
 class TapsPanel {
   using Sum = mm::ByteSum;
-  using Dot = mm::ByteDot;
   static constexpr mm::ByteSumTag d{};
   static constexpr size_t kLanes = mm::kByteLanes;
   // Code for four pixels at once is large: not for old CPUs, and not where part of a vector is loaded byte by
@@ -101,7 +101,7 @@ class TapsPanel {
   }
 
  private:
-  static HWY_INLINE Dot::WeightBytes Weights(const int8_t* at) {
+  static HWY_INLINE typename Dot::WeightBytes Weights(const int8_t* at) {
     constexpr hn::Repartition<int8_t, mm::ByteSumTag> bytes{};
     return Dot::Weights(hn::BitCast(d, hn::LoadU(bytes, at)));
   }
@@ -175,11 +175,12 @@ class TapsPanel {
   ChannelScale scale_;
 };
 
+template <class Dot>
 HWY_NOINLINE void RunTaps(const ByteTaps& t) {
   for (size_t panel = 0; panel < t.layout.panels(); ++panel) {
-    const TapsPanel run(t, panel);
-    if ((panel + 1) * mm::kByteLanes <= t.layout.n) run.Run<true>();
-    else run.Run<false>();
+    const TapsPanel<Dot> run(t, panel);
+    if ((panel + 1) * mm::kByteLanes <= t.layout.n) run.template Run<true>();
+    else run.template Run<false>();
   }
 }
 

@@ -24,8 +24,7 @@ constexpr Row Measured() {
 }
 constexpr Row kMeasured = Measured();
 
-// Rates on vectors half as long, without dot products of bytes (AVX2) or with all else the same (AVX-512):
-// not measured, but derived.
+// Rates on vectors half as long (AVX2), or without dot products of bytes: not measured, but derived.
 constexpr Row Derived(Isa isa, const Row& measured, double vectors, double byte_products) {
   Row row = measured;
   row.isa = isa;
@@ -38,11 +37,12 @@ constexpr Row Derived(Isa isa, const Row& measured, double vectors, double byte_
   return row;
 }
 constexpr Row kAvx512Row = Derived(Isa::kAvx512, kMeasured, 1, 2);
+constexpr Row kAvx2VnniRow = Derived(Isa::kAvx2Vnni, kMeasured, 2, 2);
 constexpr Row kAvx2Row = Derived(Isa::kAvx2, kMeasured, 2, 4);
 
 const Row* BestRow() {
   static const Row* const best = []() -> const Row* {
-    for (const Row* const row : {&kMeasured, &kAvx512Row, &kAvx2Row})
+    for (const Row* const row : {&kMeasured, &kAvx512Row, &kAvx2VnniRow, &kAvx2Row})
       if (row->isa == BestIsa()) return row;
     return nullptr;
   }();
@@ -58,7 +58,8 @@ Isa BestIsa() {
 #elif defined(__x86_64__)
   if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
     return __builtin_cpu_supports("avx512vnni") ? Isa::kAvx512Vnni : Isa::kAvx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::kAvx2;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return __builtin_cpu_supports("avxvnni") ? Isa::kAvx2Vnni : Isa::kAvx2;
   return Isa::kSse4;
 #else
   return Isa::kSse4;

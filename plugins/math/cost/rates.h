@@ -14,7 +14,7 @@
 namespace fusebox::math {
 
 // The instruction sets whose code differs in speed.
-enum class Isa : uint8_t { kSse4, kAvx2, kAvx512, kAvx512Vnni, kNeon, kNeonDot };
+enum class Isa : uint8_t { kSse4, kAvx2, kAvx2Vnni, kAvx512, kAvx512Vnni, kNeon, kNeonDot };
 
 // Kinds of work, and their units.
 enum Item : uint8_t {

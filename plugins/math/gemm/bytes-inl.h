@@ -22,6 +22,8 @@
 #else
 #define FUSEBOX_BYTE_MATRIX 0
 #endif
+#undef FUSEBOX_BYTE_EXTENSION
+#define FUSEBOX_BYTE_EXTENSION (FUSEBOX_BYTE_MATRIX || HWY_TARGET == HWY_AVX2)
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::math::HWY_NAMESPACE {
@@ -32,12 +34,14 @@ using ByteSum = hn::Vec<ByteSumTag>;
 constexpr ByteSumTag byte_sums{};
 constexpr size_t kByteLanes = HWY_MAX_LANES_D(ByteSumTag);
 
-// Adds to each lane the products of four adjacent bytes: ByteDot::Add(sum, row, weights), where row and
-// weights are made of the four bytes of each lane by ByteDot::Row and ByteDot::Weights.
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
-struct ByteDot {
+// Adds to each lane the products of four adjacent bytes: Dot::Add(sum, row, weights), where row and weights
+// are made of the four bytes of each lane by Dot::Row and Dot::Weights. ByteDot is what every CPU of this
+// target has; ExtendedByteDot, if FUSEBOX_BYTE_EXTENSION, what some of them have besides.
+#if HWY_ARCH_X86
+// The bytes as the instruction reads them.
+struct WholeBytes {
+  static constexpr size_t kUnit = 4;  // columns of the weights' layout
   static constexpr bool kUnsignedRows = true;
-  static constexpr int kRows = 6;         // that share each load of weights: as many as there are registers
   static constexpr int kChains = 8;       // independent sums that hide the latency
   static constexpr bool kByLane = false;  // has AddLane, for rows of sixteen bytes
   static constexpr hn::Repartition<uint8_t, ByteSumTag> du{};
@@ -46,6 +50,12 @@ struct ByteDot {
   using WeightBytes = hn::Vec<decltype(di)>;
   static HWY_INLINE RowBytes Row(ByteSum bytes) { return hn::BitCast(du, bytes); }
   static HWY_INLINE WeightBytes Weights(ByteSum bytes) { return hn::BitCast(di, bytes); }
+};
+#endif
+
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
+struct ByteDot : WholeBytes {
+  static constexpr int kRows = 6;  // that share each load of weights: as many as there are registers
   static HWY_INLINE ByteSum Add(ByteSum sum, RowBytes row, WeightBytes weights) {
     return hn::SumOfMulQuadAccumulate(byte_sums, row, weights, sum);
   }
@@ -53,6 +63,7 @@ struct ByteDot {
 #elif !HWY_ARCH_ARM_A64
 // The even and the odd bytes, widened: products of 16-bit pairs.
 struct ByteDot {
+  static constexpr size_t kUnit = 4;
   static constexpr bool kUnsignedRows = true;
   static constexpr int kRows = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
   static constexpr int kChains = 4;
@@ -80,6 +91,22 @@ struct ByteDot {
 };
 #endif
 
+#if FUSEBOX_BYTE_MATRIX
+// Matrix products, which read weights in another layout. 4-bit and depthwise weights have no use for them.
+struct ExtendedByteDot : ByteDot {
+  static constexpr size_t kUnit = 8;
+};
+#elif FUSEBOX_BYTE_EXTENSION
+// AVX-VNNI. Highway has no target for it, and the intrinsic needs a caller that is compiled for it.
+struct ExtendedByteDot : WholeBytes {
+  static constexpr int kRows = 3;
+  static HWY_INLINE ByteSum Add(ByteSum sum, RowBytes row, WeightBytes weights) {
+    __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.raw) : "x"(row.raw), "x"(weights.raw));
+    return sum;
+  }
+};
+#endif
+
 // Up to four bytes in every lane; those beyond `count` are zeros.
 template <bool kAllFour>
 HWY_INLINE ByteSum FourBytes(const uint8_t* from, size_t count, ByteSum flip) {
@@ -96,26 +123,26 @@ template <int kRows, int kPanels>
 using ByteSums = ByteSum[kRows][kPanels];
 
 // Adds the products of up to four columns.
-template <int kRows, int kPanels, bool kAllFour = true>
+template <class Dot, int kRows, int kPanels, bool kAllFour = true>
 HWY_INLINE void AddFourColumns(const uint8_t* const (&rows)[kRows], size_t k, size_t count, ByteSum flip,
                                const int8_t* HWY_RESTRICT weights, ByteSums<kRows, kPanels>& sums) {
   constexpr hn::Repartition<int8_t, ByteSumTag> bytes{};
-  ByteDot::RowBytes x[kRows];
+  typename Dot::RowBytes x[kRows];
 #pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) x[r] = ByteDot::Row(FourBytes<kAllFour>(rows[r] + k, count, flip));
+  for (int r = 0; r < kRows; ++r) x[r] = Dot::Row(FourBytes<kAllFour>(rows[r] + k, count, flip));
 #pragma GCC unroll 4
   for (int p = 0; p < kPanels; ++p) {
-    const auto w = ByteDot::Weights(hn::BitCast(byte_sums, hn::LoadU(bytes, weights + p * 4 * kByteLanes)));
+    const auto w = Dot::Weights(hn::BitCast(byte_sums, hn::LoadU(bytes, weights + p * 4 * kByteLanes)));
 #pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) sums[r][p] = ByteDot::Add(sums[r][p], x[r], w);
+    for (int r = 0; r < kRows; ++r) sums[r][p] = Dot::Add(sums[r][p], x[r], w);
   }
 }
 
 // Adds the products of columns 4 * kLane to 4 * kLane + 3 of sixteen, which `x` has.
-template <int kLane, int kRows, int kPanels, class Dot = ByteDot>
-HWY_INLINE void AddLaneOfColumns(const ByteDot::RowBytes (&x)[kRows], const int8_t* HWY_RESTRICT& weights,
-                                 ByteSums<kRows, kPanels>& sums) {
-  ByteDot::WeightBytes w[kPanels];
+template <class Dot, int kLane, int kRows, int kPanels>
+HWY_INLINE void AddLaneOfColumns(const typename Dot::RowBytes (&x)[kRows],
+                                 const int8_t* HWY_RESTRICT& weights, ByteSums<kRows, kPanels>& sums) {
+  typename Dot::WeightBytes w[kPanels];
   LoadNext(weights, w);
 #pragma GCC unroll 4
   for (int p = 0; p < kPanels; ++p) {
@@ -126,7 +153,7 @@ HWY_INLINE void AddLaneOfColumns(const ByteDot::RowBytes (&x)[kRows], const int8
 
 // Adds the products of columns from k on, sixteen at a time, with one load for each row. Every other four
 // columns are added to `others`, which may be `sums`. Returns the column after them.
-template <int kRows, int kPanels>
+template <class Dot, int kRows, int kPanels>
 HWY_INLINE size_t AddSixteens(const uint8_t* const (&rows)[kRows], size_t columns, ByteSum flip,
                               const int8_t* HWY_RESTRICT weights, ByteSums<kRows, kPanels>& sums,
                               ByteSums<kRows, kPanels>& others) {
@@ -134,49 +161,49 @@ HWY_INLINE size_t AddSixteens(const uint8_t* const (&rows)[kRows], size_t column
   const uint8_t* at[kRows];
   std::copy_n(rows, kRows, at);
   for (size_t i = columns / 16; i > 0; --i) {
-    ByteDot::RowBytes x[kRows];
+    typename Dot::RowBytes x[kRows];
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r, at[r - 1] += 16)
-      x[r] = ByteDot::Row(hn::Xor(hn::BitCast(byte_sums, hn::LoadU(bytes, at[r])), flip));
-    AddLaneOfColumns<0, kRows, kPanels>(x, weights, sums);
-    AddLaneOfColumns<1, kRows, kPanels>(x, weights, others);
-    AddLaneOfColumns<2, kRows, kPanels>(x, weights, sums);
-    AddLaneOfColumns<3, kRows, kPanels>(x, weights, others);
+      x[r] = Dot::Row(hn::Xor(hn::BitCast(byte_sums, hn::LoadU(bytes, at[r])), flip));
+    AddLaneOfColumns<Dot, 0, kRows, kPanels>(x, weights, sums);
+    AddLaneOfColumns<Dot, 1, kRows, kPanels>(x, weights, others);
+    AddLaneOfColumns<Dot, 2, kRows, kPanels>(x, weights, sums);
+    AddLaneOfColumns<Dot, 3, kRows, kPanels>(x, weights, others);
   }
   return columns / 16 * 16;
 }
 
 // Adds the products of some rows with a group of panels, which starts at `weights`.
-template <int kRows, int kPanels>
+template <class Dot, int kRows, int kPanels>
 HWY_INLINE void AddByteProducts(const uint8_t* const (&rows)[kRows], size_t columns, ByteSum flip,
                                 const int8_t* HWY_RESTRICT weights, ByteSums<kRows, kPanels>& sums) {
   constexpr size_t kWidth = kPanels * kByteLanes;  // bytes of a column
   size_t k = 0;
-  if constexpr (kRows * kPanels < ByteDot::kChains) {
+  if constexpr (kRows * kPanels < Dot::kChains) {
     ByteSums<kRows, kPanels> others;
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
       for (int p = 0; p < kPanels; ++p) others[r][p] = hn::Zero(byte_sums);
     }
-    if constexpr (ByteDot::kByLane)
-      k = AddSixteens<kRows, kPanels>(rows, columns, flip, weights, sums, others);
+    if constexpr (Dot::kByLane)
+      k = AddSixteens<Dot, kRows, kPanels>(rows, columns, flip, weights, sums, others);
     for (; k + 8 <= columns; k += 8) {
-      AddFourColumns<kRows, kPanels>(rows, k, 4, flip, weights + k * kWidth, sums);
-      AddFourColumns<kRows, kPanels>(rows, k + 4, 4, flip, weights + (k + 4) * kWidth, others);
+      AddFourColumns<Dot, kRows, kPanels>(rows, k, 4, flip, weights + k * kWidth, sums);
+      AddFourColumns<Dot, kRows, kPanels>(rows, k + 4, 4, flip, weights + (k + 4) * kWidth, others);
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
       for (int p = 0; p < kPanels; ++p) sums[r][p] = hn::Add(sums[r][p], others[r][p]);
     }
-  } else if constexpr (ByteDot::kByLane) {
-    k = AddSixteens<kRows, kPanels>(rows, columns, flip, weights, sums, sums);
+  } else if constexpr (Dot::kByLane) {
+    k = AddSixteens<Dot, kRows, kPanels>(rows, columns, flip, weights, sums, sums);
   }
   for (; k + 4 <= columns; k += 4)
-    AddFourColumns<kRows, kPanels>(rows, k, 4, flip, weights + k * kWidth, sums);
+    AddFourColumns<Dot, kRows, kPanels>(rows, k, 4, flip, weights + k * kWidth, sums);
   if (k < columns)
-    AddFourColumns<kRows, kPanels, false>(rows, k, columns - k, flip, weights + k * kWidth, sums);
+    AddFourColumns<Dot, kRows, kPanels, false>(rows, k, columns - k, flip, weights + k * kWidth, sums);
 }
 
 // One row reads all weights once, from memory if there are many: what the CPU prefetches by itself is not
@@ -184,7 +211,7 @@ HWY_INLINE void AddByteProducts(const uint8_t* const (&rows)[kRows], size_t colu
 constexpr size_t kByteAhead = 8192;
 
 // The same for a group of panels of 4-bit weights. One row has two sums for each output, to hide the latency.
-template <int kRows>
+template <class Dot, int kRows>
 HWY_INLINE void AddInt4Products(const uint8_t* const (&rows)[kRows], size_t columns, ByteSum flip,
                                 const int8_t* HWY_RESTRICT weights, ByteSums<kRows, kBytePanels>& sums) {
   constexpr hn::Repartition<uint8_t, ByteSumTag> bytes{};
@@ -197,23 +224,23 @@ HWY_INLINE void AddInt4Products(const uint8_t* const (&rows)[kRows], size_t colu
     const size_t left = columns - k;
 #pragma GCC unroll 4
     for (size_t p = 0; p < kBytePanels; ++p) __builtin_prefetch(weights + kByteAhead + p * 4 * kByteLanes);
-    ByteDot::RowBytes x[kRows], y[kRows];
+    typename Dot::RowBytes x[kRows], y[kRows];
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      x[r] = ByteDot::Row(FourBytes<kAllEight>(rows[r] + k, std::min<size_t>(4, left), flip));
-      y[r] = ByteDot::Row(FourBytes<kAllEight>(rows[r] + k + 4, left - std::min<size_t>(4, left), flip));
+      x[r] = Dot::Row(FourBytes<kAllEight>(rows[r] + k, std::min<size_t>(4, left), flip));
+      y[r] = Dot::Row(FourBytes<kAllEight>(rows[r] + k + 4, left - std::min<size_t>(4, left), flip));
     }
 #pragma GCC unroll 4
     for (size_t p = 0; p < kBytePanels; ++p) {
       const auto both = hn::LoadU(bytes, reinterpret_cast<const uint8_t*>(weights) + p * 4 * kByteLanes);
       const auto upper = hn::BitCast(bytes, hn::ShiftRight<4>(hn::BitCast(words, both)));
-      const auto v = ByteDot::Weights(hn::BitCast(byte_sums, hn::And(both, lower)));
-      const auto w = ByteDot::Weights(hn::BitCast(byte_sums, hn::And(upper, lower)));
+      const auto v = Dot::Weights(hn::BitCast(byte_sums, hn::And(both, lower)));
+      const auto w = Dot::Weights(hn::BitCast(byte_sums, hn::And(upper, lower)));
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) {
         ByteSum& other = kRows == 1 ? others[0][p] : sums[r][p];
-        sums[r][p] = ByteDot::Add(sums[r][p], x[r], v);
-        other = ByteDot::Add(other, y[r], w);
+        sums[r][p] = Dot::Add(sums[r][p], x[r], v);
+        other = Dot::Add(other, y[r], w);
       }
     }
     weights += 4 * kBytePanels * kByteLanes;
@@ -250,30 +277,37 @@ HWY_INLINE const int8_t* GroupOf(const ByteTask& task, size_t group) {
   return task.weights + group * task.layout.group_bytes();
 }
 
-// The sums go through memory, so that the loop over columns has nothing but them in registers, and the code
-// of `finish` is there once.
-template <int kRows, int kPanels, bool kInt4 = false, class Finish>
-HWY_INLINE void ByteTile(const ByteTask& task, size_t row, size_t group, const Finish& finish) {
+// Stores the sums of some rows from `row` on with a group of panels: [row][panel][lane]. They go through
+// memory, so that the loop over columns has nothing but them in registers, and its code is there once,
+// whatever becomes of the sums.
+template <class Dot, int kRows, int kPanels, bool kInt4 = false>
+HWY_NOINLINE void StoreByteSums(const ByteTask& task, size_t row, size_t group, int32_t* stored) {
   const uint8_t* rows[kRows];
   ByteSums<kRows, kPanels> sums;
-  const size_t first = group * kBytePanels * kByteLanes;
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
     rows[r] = static_cast<const uint8_t*>(task.rows) + (row + r) * task.stride;
-    ByteStart(task, row + r, first, sums[r]);
+    ByteStart(task, row + r, group * kBytePanels * kByteLanes, sums[r]);
   }
-  if constexpr (kInt4) AddInt4Products<kRows>(rows, task.layout.k, FlipOf(task), GroupOf(task, group), sums);
-  else AddByteProducts<kRows, kPanels>(rows, task.layout.k, FlipOf(task), GroupOf(task, group), sums);
-  HWY_ALIGN int32_t stored[kRows * kPanels * kByteLanes];
+  if constexpr (kInt4)
+    AddInt4Products<Dot, kRows>(rows, task.layout.k, FlipOf(task), GroupOf(task, group), sums);
+  else AddByteProducts<Dot, kRows, kPanels>(rows, task.layout.k, FlipOf(task), GroupOf(task, group), sums);
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
     for (int p = 0; p < kPanels; ++p)
       hn::Store(sums[r][p], byte_sums, stored + (r * kPanels + p) * kByteLanes);
   }
+}
+
+template <class Dot, int kRows, int kPanels, bool kInt4 = false, class Finish>
+HWY_INLINE void ByteTile(const ByteTask& task, size_t row, size_t group, const Finish& finish) {
+  constexpr size_t kWidth = kPanels * kByteLanes;
+  HWY_ALIGN int32_t stored[kRows * kWidth];
+  StoreByteSums<Dot, kRows, kPanels, kInt4>(task, row, group, stored);
 #pragma GCC unroll 1
   for (int r = 0; r < kRows; ++r)
-    finish(row + r, first, kPanels * kByteLanes, stored + r * kPanels * kByteLanes);
+    finish(row + r, group * kBytePanels * kByteLanes, kWidth, stored + r * kWidth);
 }
 
 #if FUSEBOX_BYTE_MATRIX
@@ -308,39 +342,39 @@ HWY_INLINE void UnitRows(const ByteTask& task, size_t group, const Finish& finis
 }
 #endif
 
-template <int kPanels, class Finish>
+template <class Dot, int kPanels, class Finish>
 HWY_INLINE void ByteRows(const ByteTask& task, size_t group, const Finish& finish) {
 #if FUSEBOX_BYTE_MATRIX
-  if (task.layout.unit == 8) return UnitRows<kPanels>(task, group, finish);
+  if constexpr (Dot::kUnit == 8) return UnitRows<kPanels>(task, group, finish);
 #endif
-  constexpr int kRows = ByteDot::kRows;
+  constexpr int kRows = Dot::kRows;
   size_t row = 0;
-  for (; row + kRows <= task.count; row += kRows) ByteTile<kRows, kPanels>(task, row, group, finish);
-  for (; row < task.count; ++row) ByteTile<1, kPanels>(task, row, group, finish);
+  for (; row + kRows <= task.count; row += kRows) ByteTile<Dot, kRows, kPanels>(task, row, group, finish);
+  for (; row < task.count; ++row) ByteTile<Dot, 1, kPanels>(task, row, group, finish);
 }
 
 // Calls finish(row, first output, outputs, sums) for every row and group of the groups [begin, end).
-template <class Finish>
+template <class Dot, class Finish>
 HWY_INLINE void MultiplyBytes(const ByteTask& task, size_t begin, size_t end, const Finish& finish) {
   for (size_t group = begin; group < end; ++group) {
     switch (std::min(kBytePanels, task.layout.panels() - group * kBytePanels)) {
-      case 1: ByteRows<1>(task, group, finish); break;
-      case 2: ByteRows<2>(task, group, finish); break;
-      case 3: ByteRows<3>(task, group, finish); break;
-      default: ByteRows<4>(task, group, finish); break;
+      case 1: ByteRows<Dot, 1>(task, group, finish); break;
+      case 2: ByteRows<Dot, 2>(task, group, finish); break;
+      case 3: ByteRows<Dot, 3>(task, group, finish); break;
+      default: ByteRows<Dot, 4>(task, group, finish); break;
     }
   }
 }
 
 // The same for 4-bit weights.
-template <class Finish>
+template <class Dot, class Finish>
 HWY_INLINE void MultiplyInt4(const ByteTask& task, size_t begin, size_t end, const Finish& finish) {
-  constexpr int kRows = ByteDot::kRows * 2 / 3;
+  constexpr int kRows = Dot::kRows * 2 / 3;
   for (size_t group = begin; group < end; ++group) {
     size_t row = 0;
     for (; row + kRows <= task.count; row += kRows)
-      ByteTile<kRows, kBytePanels, true>(task, row, group, finish);
-    for (; row < task.count; ++row) ByteTile<1, kBytePanels, true>(task, row, group, finish);
+      ByteTile<Dot, kRows, kBytePanels, true>(task, row, group, finish);
+    for (; row < task.count; ++row) ByteTile<Dot, 1, kBytePanels, true>(task, row, group, finish);
   }
 }
 

@@ -51,6 +51,7 @@ HWY_INLINE void LoadNext(const int8_t* HWY_RESTRICT& from, int8x16_t (&to)[kCoun
 }
 
 struct ByteDot {
+  static constexpr size_t kUnit = 4;
   static constexpr bool kUnsignedRows = false;
   static constexpr int kRows = 4;
   static constexpr int kChains = 8;

@@ -32,8 +32,9 @@
 #define FUSEBOX_DISABLED_SSE4 0
 #endif
 // AVX3_DL, which has dot products of bytes, is compiled for files that define HWY_WANT_AVX3_DL only. On arm64
-// these files are also compiled for NEON, which byte_dot_arm-inl.h extends by dot products; their
-// CodeOfUnits() is the table for CPUs that have matrix products of bytes (byte_matrix_arm-inl.h).
+// these files are also compiled for NEON, which bytes_dot_arm-inl.h extends by dot products. Their
+// CodeExtended() is the table for CPUs that have more than the target (ExtendedByteDot of bytes-inl.h): NEON
+// with matrix products of bytes, AVX2 with dot products.
 #ifdef FUSEBOX_WITHOUT_AVX3
 #define FUSEBOX_DISABLED_AVX3_DL HWY_AVX3_DL
 #else
@@ -73,10 +74,18 @@
 #define FUSEBOX_SIMD_AVX3(code)
 #endif
 
-#if HWY_TARGETS & HWY_AVX2
-#define FUSEBOX_SIMD_AVX2(code)                                                                          \
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) \
-    tables.push_back(&N_AVX2::code());
+#define FUSEBOX_HAS_AVX2 \
+  (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+
+#if (HWY_TARGETS & HWY_AVX2) && defined(HWY_WANT_AVX3_DL)
+#define FUSEBOX_SIMD_AVX2(code)                                                         \
+  if (FUSEBOX_HAS_AVX2) {                                                               \
+    if (__builtin_cpu_supports("avxvnni")) tables.push_back(&N_AVX2::code##Extended()); \
+    tables.push_back(&N_AVX2::code());                                                  \
+  }
+#elif HWY_TARGETS & HWY_AVX2
+#define FUSEBOX_SIMD_AVX2(code) \
+  if (FUSEBOX_HAS_AVX2) tables.push_back(&N_AVX2::code());
 #else
 #define FUSEBOX_SIMD_AVX2(code)
 #endif
@@ -97,7 +106,7 @@
 #define FUSEBOX_SIMD_NEON(code)                                                                  \
   if (constexpr unsigned long kNeeds = 0xFUL << 3 | 1UL << 7 | 1UL << 8 | 1UL << 12 | 1UL << 20; \
       (getauxval(AT_HWCAP) & kNeeds) == kNeeds) {                                                \
-    if (getauxval(AT_HWCAP2) >> 13 & 1) tables.push_back(&N_NEON::code##OfUnits());              \
+    if (getauxval(AT_HWCAP2) >> 13 & 1) tables.push_back(&N_NEON::code##Extended());             \
     tables.push_back(&N_NEON::code());                                                           \
   }
 #else

@@ -20,14 +20,16 @@ namespace mm = math::HWY_NAMESPACE;
 
 static_assert(mm::kByteLanes == kFloatLanes);
 
+template <class Dot>
 void Multiply(const ByteTask& task, int32_t* out, size_t out_stride, size_t begin, size_t end) {
-  mm::MultiplyBytes(
+  mm::MultiplyBytes<Dot>(
       task, begin, end, [&](size_t row, size_t first, size_t outputs, const int32_t* sums) HWY_ATTR {
         for (size_t i = 0; i < outputs; i += mm::kByteLanes)
           hn::StoreU(hn::Load(mm::byte_sums, sums + i), mm::byte_sums, out + row * out_stride + first + i);
       });
 }
 
+template <class Dot>
 void MultiplyScaled(const ScaledTask& task, size_t begin, size_t end) {
   const auto finish = [&](size_t row, size_t first, size_t outputs, const int32_t* sums) HWY_ATTR {
     const FloatVector row_scale = hn::Set(fd, task.row_scales[row]);
@@ -47,7 +49,7 @@ void MultiplyScaled(const ScaledTask& task, size_t begin, size_t end) {
     for (size_t i = 0; i < outputs; i += mm::kByteLanes)
       StoreSome(scaled(i, start ? LoadSome(start + i, left - i) : hn::Zero(fd)), out + i, left - i);
   };
-  mm::MultiplyBytes(task.product, begin, end, finish);
+  mm::MultiplyBytes<Dot>(task.product, begin, end, finish);
 }
 
 // The cells of a row and block from the sums of the product.
@@ -68,7 +70,7 @@ HWY_INLINE void FinishStep(const HybridStepTask& task, size_t row, size_t block,
               task.cells - cell);
 }
 
-template <int kRows>
+template <class Dot, int kRows>
 HWY_INLINE void StepTile(const HybridStepTask& task, size_t row, size_t block) {
   const ByteTask& product = task.product;
   const uint8_t* rows[kRows];
@@ -79,8 +81,8 @@ HWY_INLINE void StepTile(const HybridStepTask& task, size_t row, size_t block) {
     rows[r] = static_cast<const uint8_t*>(product.rows) + (row + r) * product.stride;
     mm::ByteStart(product, row + r, first, sums[r]);
   }
-  mm::AddByteProducts<kRows, kGates>(rows, product.layout.k, mm::FlipOf(product), mm::GroupOf(product, block),
-                                     sums);
+  mm::AddByteProducts<Dot, kRows, kGates>(rows, product.layout.k, mm::FlipOf(product),
+                                          mm::GroupOf(product, block), sums);
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) FinishStep(task, row + r, block, sums[r]);
 }
@@ -120,29 +122,40 @@ void LstmStepOfUnits(const HybridStepTask& task, size_t begin, size_t end) {
 }
 #endif
 
+template <class Dot>
 void LstmStep(const HybridStepTask& task, size_t begin, size_t end) {
 #if FUSEBOX_BYTE_MATRIX
-  if (task.product.layout.unit == 8) return LstmStepOfUnits(task, begin, end);
+  if constexpr (Dot::kUnit == 8) return LstmStepOfUnits(task, begin, end);
 #endif
-  constexpr int kRows = std::min(4, mm::ByteDot::kRows);
+  constexpr int kRows = std::min(4, Dot::kRows);
   for (size_t i = begin; i < end; ++i) {
     const size_t block = task.reverse ? end - 1 - (i - begin) : i;
     size_t row = 0;
-    for (; row + kRows <= task.product.count; row += kRows) StepTile<kRows>(task, row, block);
-    for (; row < task.product.count; ++row) StepTile<1>(task, row, block);
+    for (; row + kRows <= task.product.count; row += kRows) StepTile<Dot, kRows>(task, row, block);
+    for (; row < task.product.count; ++row) StepTile<Dot, 1>(task, row, block);
   }
 }
 
-template <size_t kUnit>
-constexpr ByteKernels kCode{kFloatLanes,   kUnit,          {mm::ByteDot::kUnsignedRows},
-                            Multiply,      MultiplyScaled, LstmStep,
-                            MultiplyWords, Sigmoids,       Tanhs,
-                            AddPeephole,   SumWords,       Normalize,
-                            UpdateCells,   ScaleProducts,  NarrowWords};
+template <class Dot>
+constexpr ByteKernels kCode{kFloatLanes,
+                            Dot::kUnit,
+                            {Dot::kUnsignedRows},
+                            Multiply<Dot>,
+                            MultiplyScaled<Dot>,
+                            LstmStep<Dot>,
+                            MultiplyWords<Dot>,
+                            Sigmoids,
+                            Tanhs,
+                            AddPeephole,
+                            SumWords,
+                            Normalize,
+                            UpdateCells,
+                            ScaleProducts,
+                            NarrowWords};
 
-const ByteKernels& KernelsOfBytes() { return kCode<4>; }
-#if FUSEBOX_BYTE_MATRIX
-const ByteKernels& KernelsOfBytesOfUnits() { return kCode<8>; }
+const ByteKernels& KernelsOfBytes() { return kCode<mm::ByteDot>; }
+#if FUSEBOX_BYTE_EXTENSION
+const ByteKernels& KernelsOfBytesExtended() { return kCode<mm::ExtendedByteDot>; }
 #endif
 
 }  // namespace fusebox::rnn::HWY_NAMESPACE

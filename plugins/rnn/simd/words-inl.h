@@ -255,6 +255,7 @@ void NarrowWords(const int16_t* from, size_t count, int32_t zero, int32_t least,
     StoreBytes(LoadWords(from + i, count - i), zero, least, most, to + i, count - i);
 }
 
+template <class Dot>
 void MultiplyWords(const WordTask& task, size_t begin, size_t end) {
   constexpr hn::Rebind<int16_t, mm::ByteSumTag> narrow;
   const FixedScales& scales = *task.scales;
@@ -274,7 +275,7 @@ void MultiplyWords(const WordTask& task, size_t begin, size_t end) {
       hn::StoreU(hn::DemoteTo(narrow, scaled), narrow, task.out + row * task.out_stride + output);
     }
   };
-  mm::MultiplyBytes(task.product, begin, end, finish);
+  mm::MultiplyBytes<Dot>(task.product, begin, end, finish);
 }
 
 }  // namespace fusebox::rnn::HWY_NAMESPACE

@@ -25,12 +25,14 @@ auto StoreAt(const ByteTask& task, int32_t* sums) {
   };
 }
 
+template <class Dot>
 void MultiplyAllBytes(const ByteTask& task, int32_t* sums) {
-  MultiplyBytes(task, 0, task.layout.groups(), StoreAt(task, sums));
+  MultiplyBytes<Dot>(task, 0, task.layout.groups(), StoreAt(task, sums));
 }
 
+template <class Dot>
 void MultiplyAllHalves(const ByteTask& task, int32_t* sums) {
-  MultiplyInt4(task, 0, task.layout.groups(), StoreAt(task, sums));
+  MultiplyInt4<Dot>(task, 0, task.layout.groups(), StoreAt(task, sums));
 }
 
 void TimesAll(FixedPoint by, int32_t* x, size_t count) {
@@ -65,12 +67,12 @@ void GatedTanhAll(const float* gate, float* x, size_t count) {
   });
 }
 
-template <size_t kUnit>
+template <class Dot>
 constexpr MathCode kTable{.lanes = kByteLanes,
-                          .unit = kUnit,
-                          .signs = {ByteDot::kUnsignedRows},
-                          .multiply_bytes = MultiplyAllBytes,
-                          .multiply_halves = MultiplyAllHalves,
+                          .unit = Dot::kUnit,
+                          .signs = {Dot::kUnsignedRows},
+                          .multiply_bytes = MultiplyAllBytes<Dot>,
+                          .multiply_halves = MultiplyAllHalves<Dot>,
                           .times = TimesAll,
                           .exp2 = Exp2All,
                           .sigmoid = SigmoidAll,
@@ -79,9 +81,9 @@ constexpr MathCode kTable{.lanes = kByteLanes,
 
 }  // namespace
 
-const MathCode& TestCode() { return kTable<4>; }
-#if FUSEBOX_BYTE_MATRIX
-const MathCode& TestCodeOfUnits() { return kTable<8>; }
+const MathCode& TestCode() { return kTable<ByteDot>; }
+#if FUSEBOX_BYTE_EXTENSION
+const MathCode& TestCodeExtended() { return kTable<ExtendedByteDot>; }
 #endif
 
 }  // namespace fusebox::math::HWY_NAMESPACE
