@@ -28,6 +28,11 @@ struct ReducePlan {
   int64_t folded_count = 1;  // elements of the outer dims that are folded
 };
 
+// Returns the number of values of each result.
+inline int64_t Folds(const ReducePlan& plan) {
+  return plan.folded_count * (plan.inner_folded ? plan.inner : 1);
+}
+
 inline ReducePlan PlanReduce(const Node& n) {
   const Shape in(n.in(0));
   const std::array<bool, kMaxRank> reduced = ReducedDims(n, in.rank());

@@ -7,8 +7,8 @@
 
 #include "plugins/cpu/base/dispatch.h"
 #include "plugins/cpu/base/shape.h"
-#include "plugins/cpu/base/simd.h"
 #include "plugins/cpu/elements/extremes.h"
+#include "plugins/cpu/elements/fold.h"
 #include "plugins/cpu/elements/reduce_plan.h"
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/quantized/quant.h"
@@ -20,12 +20,14 @@ namespace {
 // i8, u8 and i16 without a scale are plain integers.
 constexpr Types<float, double, int32_t, int64_t, int8_t, uint8_t, int16_t> kSummands;
 
-// An Op folds values into a Total<T> starting with Start; Finish computes the result. Integers wrap.
+// An Op folds values into a Total<T> starting with Start; Finish computes the result. Integers wrap. Ops of
+// one Folding share its loops.
 struct Sum {
   static constexpr std::string_view kName = "SUM";
   static constexpr auto kTypes = kSummands;
+  using Folding = Sum;
   template <class T>
-  using Total = T;
+  using Total = std::conditional_t<std::is_floating_point_v<T>, T, int64_t>;
   template <class T>
   static constexpr T Start() {
     return T(0);
@@ -39,15 +41,13 @@ struct Sum {
   }
   template <class T, class A>
   static T Finish(A total, int64_t) {
-    return total;
+    return static_cast<T>(total);
   }
 };
 
 // Integers: the quotient is truncated.
 struct Mean : Sum {
   static constexpr std::string_view kName = "MEAN";
-  template <class T>
-  using Total = std::conditional_t<std::is_floating_point_v<T>, T, int64_t>;
   template <class T, class A>
   static T Finish(A total, int64_t count) {
     if constexpr (std::is_floating_point_v<T>) return total / static_cast<T>(count);
@@ -58,6 +58,7 @@ struct Mean : Sum {
 struct Prod {
   static constexpr std::string_view kName = "REDUCE_PROD";
   static constexpr auto kTypes = kSummands;
+  using Folding = Prod;
   template <class T>
   using Total = T;
   template <class T>
@@ -80,6 +81,7 @@ struct Prod {
 struct ReduceMax {
   static constexpr std::string_view kName = "REDUCE_MAX";
   static constexpr auto kTypes = kAllNumbers;
+  using Folding = ReduceMax;
   template <class T>
   using Total = T;
   template <class T>
@@ -98,6 +100,7 @@ struct ReduceMax {
 
 struct ReduceMin : ReduceMax {
   static constexpr std::string_view kName = "REDUCE_MIN";
+  using Folding = ReduceMin;
   template <class T>
   static constexpr T Start() {
     return kHighest<T>;
@@ -111,6 +114,7 @@ struct ReduceMin : ReduceMax {
 struct Any {
   static constexpr std::string_view kName = "REDUCE_ANY";
   static constexpr auto kTypes = kBool;
+  using Folding = Any;
   template <class T>
   using Total = T;
   template <class T>
@@ -129,6 +133,7 @@ struct Any {
 
 struct All : Any {
   static constexpr std::string_view kName = "REDUCE_ALL";
+  using Folding = All;
   template <class T>
   static constexpr T Start() {
     return true;
@@ -185,6 +190,9 @@ struct Reduce {
 
   void invoke(const Node& n, const ReducePlan& prepared) const {
     const ReducePlan plan = n.in(1).is_const() ? prepared : PlanReduce(n);
+    if (std::is_same_v<Op, Mean> && !Contains(kFloats, n.in(0).dtype()) && Folds(plan) == 0 &&
+        n.out(0).count() > 0)
+      Fail("the mean of no integers");
     if constexpr (kSums || kMultiplies) {
       if (IsQuantized(n, 0))
         return Dispatch(kQuantized, n.in(0).dtype(), [&]<class T>() { RunQuantized<T>(n, plan); });
@@ -193,11 +201,11 @@ struct Reduce {
       if (Contains(kIntegers, n.in(0).dtype()))
         return Reduce<ReduceMax>::RunExtremes(n, plan, std::is_same_v<Op, ReduceMax>);
     }
-    using Loops = std::conditional_t<kSelects, decltype(kFloats), decltype(Op::kTypes)>;
-    Dispatch(Loops(), n.in(0).dtype(), [&]<class T>() {
-      const auto finish = [](auto total, int64_t folds) { return Op::template Finish<T>(total, folds); };
+    using Values = std::conditional_t<kSelects, decltype(kFloats), decltype(Op::kTypes)>;
+    Dispatch(Values(), n.in(0).dtype(), [&]<class T>() {
       using Total = typename Op::template Total<T>;
-      Run<T, Total>(n, plan, [](T x) FUSEBOX_INLINE { return static_cast<Total>(x); }, finish);
+      const int64_t folds = Folds(plan);
+      Run<T, Total>(n, plan, [folds](Total total) { return Op::template Finish<T>(total, folds); });
     });
   }
 
@@ -205,13 +213,14 @@ struct Reduce {
   static void RunExtremes(const Node& n, const ReducePlan& plan, bool largest) {
     Dispatch(kIntegers, n.in(0).dtype(), [&]<class T>() {
       const T flip = static_cast<T>(largest ? 0 : -1);
-      Run<T, T>(
-          n, plan, [flip](T x) FUSEBOX_INLINE { return static_cast<T>(x ^ flip); },
-          [flip](T total, int64_t) { return static_cast<T>(total ^ flip); });
+      const auto flipped = [flip](T x) FUSEBOX_INLINE { return static_cast<T>(x ^ flip); };
+      Fold<ReduceMax>::Run<T, T>(n, plan, flipped, Finishing<T, T>::By(flipped));
     });
   }
 
  private:
+  using Loops = Fold<typename Op::Folding>;
+
   static void RequireIndex(const Node& n) {
     if (!Contains(kIndices, n.in(1).dtype()))
       Fail("axes of dtype " + std::string(dtype_name(n.in(1).dtype())), Operand(1));
@@ -222,11 +231,20 @@ struct Reduce {
     const Affine from = AffineOf(n.in(0));
     const Affine to = AffineOf(n.out(0));
     const int64_t folds = Folds(plan);
-    if constexpr (kMultiplies) return RunProducts(n, plan, QuantizedProd<T>(from, to, folds));
-    const auto load = [](T x) FUSEBOX_INLINE { return int64_t{x}; };
-    if constexpr (std::is_same_v<Op, Mean>)
-      return Run<T, int64_t>(n, plan, load, QuantizedMean<T>(from, to, IsOfImage(n), folds));
-    Run<T, int64_t>(n, plan, load, QuantizedSum<T>(from, to, folds));
+    if constexpr (kMultiplies) {
+      RunProducts(n, plan, QuantizedProd<T>(from, to, folds));
+    } else if constexpr (std::is_same_v<Op, Mean>) {
+      const QuantizedMean<T> mean(from, to, IsOfImage(n), folds);
+      Run<T, int64_t>(n, plan, [&](int64_t total) { return mean(total, folds); });
+    } else {
+      const QuantizedSum<T> sum(from, to, folds);
+      Run<T, int64_t>(n, plan, [&](int64_t total) { return sum(total, folds); });
+    }
+  }
+
+  template <class T, class Total, class F>
+  static void Run(const Node& n, const ReducePlan& plan, const F& finish) {
+    Loops::template Run<T, Total>(n, plan, Loaded<Total>(), Finishing<T, Total>::By(finish));
   }
 
   template <class T>
@@ -268,100 +286,6 @@ struct Reduce {
     const int64_t first = IntAt(axes, 0);
     const int64_t second = IntAt(axes, 1);
     return (first == 1 && second == 2) || (first == 2 && second == 1);
-  }
-
-  // Types whose loops are vectorized.
-  template <class T>
-  static constexpr bool kUsual = std::is_same_v<T, float> || sizeof(T) == 1 || std::is_same_v<T, int32_t>;
-
-  static int64_t Folds(const ReducePlan& plan) {
-    return plan.folded_count * (plan.inner_folded ? plan.inner : 1);
-  }
-
-  template <class T, class Total, class L, class F>
-  static void Run(const Node& n, const ReducePlan& plan, const L& load, const F& finish) {
-    const T* in = n.in(0).data<const T>();
-    T* out = n.out(0).data<T>();
-    const int64_t folds = Folds(plan);
-    if (n.out(0).count() == 0) return;
-    if (folds == 0 && std::is_same_v<Op, Mean> && !std::is_floating_point_v<T>)
-      Fail("the mean of no integers");
-    const int64_t step = plan.inner_folded ? 1 : plan.inner;
-    ParallelFor(n.host(), static_cast<size_t>(plan.kept_count), Grain(plan.folded_count * plan.inner),
-                [&](size_t begin, size_t end, uint32_t) {
-                  const auto rows = [&]() FUSEBOX_INLINE {
-                    Walk<1> kept(plan.kept, {plan.kept_strides});
-                    kept.Seek(static_cast<int64_t>(begin));
-                    for (size_t i = begin; i < end; ++i, kept.Next()) {
-                      const T* from = in + kept.offset(0);
-                      T* to = out + static_cast<int64_t>(i) * step;
-                      if (plan.inner_folded) *to = finish(FoldRuns<T, Total>(plan, from, load), folds);
-                      else
-                        FoldBlocks<T, Total>(plan, from, to, load,
-                                             [&](Total total) { return finish(total, folds); });
-                    }
-                  };
-                  if constexpr (kUsual<T>) rows();
-                  else Compactly(rows);
-                });
-  }
-
-  // Runs of adjacent elements, in eight partial results.
-  template <class T, class Total, class L>
-  FUSEBOX_INLINE static Total FoldRuns(const ReducePlan& plan, const T* in, const L& load) {
-    constexpr int64_t kParts = 8;
-    Total parts[kParts];
-    parts[0] = Op::template Start<Total>();
-    if (plan.folded_count == 0) return parts[0];
-    if (plan.folded_count == 1 && plan.inner < kParts) {
-      for (int64_t i = 0; i < plan.inner; ++i) parts[0] = Op::Join(parts[0], load(in[i]));
-      return parts[0];
-    }
-    std::fill_n(parts, kParts, parts[0]);
-    Walk<1> folded(plan.folded, {plan.folded_strides});
-    folded.Seek(0);
-    for (int64_t f = 0; f < plan.folded_count; ++f, folded.Next()) {
-      const T* run = in + folded.offset(0);
-      int64_t i = 0;
-      for (; i + kParts <= plan.inner; i += kParts) {
-        for (int64_t p = 0; p < kParts; ++p) parts[p] = Op::Join(parts[p], load(run[i + p]));
-      }
-      for (int64_t p = 0; i < plan.inner; ++i, ++p) parts[p] = Op::Join(parts[p], load(run[i]));
-    }
-    for (int64_t width = kParts / 2; width > 0; width /= 2) {
-      for (int64_t p = 0; p < width; ++p) parts[p] = Op::Join(parts[p], parts[p + width]);
-    }
-    return parts[0];
-  }
-
-  template <class T, class Total, class L, class F>
-  FUSEBOX_INLINE static void FoldBlocks(const ReducePlan& plan, const T* in, T* out, const L& load,
-                                        const F& finish) {
-    constexpr int64_t kBlock = 256;  // totals on the stack
-    Total totals[kBlock];
-    for (int64_t first = 0; first < plan.inner; first += kBlock) {
-      const int64_t count = std::min(kBlock, plan.inner - first);
-      FoldColumns(plan, in + first, count, totals, load);
-      for (int64_t c = 0; c < count; ++c) out[first + c] = finish(totals[c]);
-    }
-  }
-
-  template <class T, class Total, class L>
-  FUSEBOX_INLINE static void FoldColumns(const ReducePlan& plan, const T* in, int64_t count, Total* totals,
-                                         const L& load) {
-    std::fill_n(totals, count, Op::template Start<Total>());
-    if (plan.folded_count == 0) return;
-    Walk<1> folded(plan.folded, {plan.folded_strides});
-    folded.Seek(0);
-    const auto fold = [&]() FUSEBOX_INLINE {
-      for (int64_t f = 0; f < plan.folded_count; ++f, folded.Next()) {
-        const T* row = in + folded.offset(0);
-#pragma GCC ivdep
-        for (int64_t c = 0; c < count; ++c) totals[c] = Op::Join(totals[c], load(row[c]));
-      }
-    };
-    if constexpr (kUsual<T>) Vectorized(fold);
-    else fold();
   }
 };
 
