@@ -33,14 +33,22 @@ constexpr bool Contains(Types<Ts...>, fbx_dtype dtype) {
   return ((dtype_of<Ts> == dtype) || ...);
 }
 
+// Out of line, since each Dispatch has a call.
+[[noreturn, gnu::noinline, gnu::cold]] inline void FailDtype(fbx_dtype dtype) {
+  throw Error{FBX_UNSUPPORTED, "dtype " + std::string(dtype_name(dtype)) + " is unsupported"};
+}
+[[noreturn, gnu::noinline, gnu::cold]] inline void FailWidth(size_t bytes) {
+  throw Error{FBX_UNSUPPORTED, "elements of " + std::to_string(bytes) + " bytes are unsupported"};
+}
+
 // Calls f.template operator()<T>() for the T of `dtype`; throws Error if the list does not contain it.
 template <class... Ts, class F>
 void Dispatch(Types<Ts...>, fbx_dtype dtype, F&& f) {
   const bool found = ((dtype_of<Ts> == dtype && (f.template operator()<Ts>(), true)) || ...);
-  if (!found) throw Error{FBX_UNSUPPORTED, "dtype " + std::string(dtype_name(dtype)) + " is unsupported"};
+  if (!found) FailDtype(dtype);
 }
 
-[[noreturn]] inline void RejectDtype(fbx_dtype dtype, uint32_t operand) {
+[[noreturn, gnu::noinline, gnu::cold]] inline void RejectDtype(fbx_dtype dtype, uint32_t operand) {
   throw Reject{"DTYPE", "dtype " + std::string(dtype_name(dtype)) + " is unsupported",
                "operand " + std::to_string(operand)};
 }
@@ -135,7 +143,7 @@ void DispatchWidth(size_t bytes, F&& f) {
     case 4: return f.template operator()<uint32_t>();
     case 8: return f.template operator()<uint64_t>();
     case 16: return f.template operator()<Bits128>();
-    default: throw Error{FBX_UNSUPPORTED, "elements of " + std::to_string(bytes) + " bytes are unsupported"};
+    default: FailWidth(bytes);
   }
 }
 

@@ -184,7 +184,8 @@ struct Gelu {
   static constexpr std::string_view builtin = "GELU";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
   explicit Gelu(const Node& n) : approximate_(n.attrs().b("approximate", false)) {
-    if (IsQuantized(n, 0)) quantized_ = QuantizedMap(n.in(0), n.out(0), Either{approximate_});
+    if (IsQuantized(n, 0))
+      quantized_ = QuantizedMap(n.in(0), n.out(0), approximate_ ? Approximate<double> : Exact<double>);
   }
   static void supports(const Node& n) {
     if (IsQuantized(n, 0)) return RequireQuantizedMap(n);

@@ -101,11 +101,12 @@ void QuantizedBinary::RunShorts(const Node& n, const BroadcastPlan& plan) const 
   const auto left = [c](T x) FUSEBOX_INLINE { return Scaled((x - c.x_zero_) * (1 << c.shift_), c.x_scale_); };
   const auto right = [c](T y)
                          FUSEBOX_INLINE { return Scaled((y - c.y_zero_) * (1 << c.shift_), c.y_scale_); };
+  const int32_t sign = op_ == QuantizedOp::kSub ? -1 : 1;
   switch (op_) {
     case QuantizedOp::kAdd:
-      return run([=](T x, T y) FUSEBOX_INLINE { return quantized(Scaled(left(x) + right(y), c.z_scale_)); });
     case QuantizedOp::kSub:
-      return run([=](T x, T y) FUSEBOX_INLINE { return quantized(Scaled(left(x) - right(y), c.z_scale_)); });
+      return run([=](T x, T y)
+                     FUSEBOX_INLINE { return quantized(Scaled(left(x) + sign * right(y), c.z_scale_)); });
     case QuantizedOp::kSquaredDifference:
       return run([=](T x, T y) FUSEBOX_INLINE {  // the square needs more than 32 bits
         const double d = c.x_root_ * x - c.y_root_ * y;

@@ -13,9 +13,8 @@ namespace fusebox::cpu {
 class ByteTable {
  public:
   ByteTable() = default;
-  // f maps a real operand value to the real result, in double.
-  template <class F>
-  ByteTable(Tensor in, Tensor out, const F& f) {
+  // f maps a real operand value to the real result. It has no state: this code is there once for all.
+  ByteTable(Tensor in, Tensor out, double (*f)(double)) {
     const Affine from = AffineOf(in);
     const Affine to = AffineOf(out);
     Fill(in, [&](int32_t quantized) {
@@ -83,17 +82,15 @@ void MapShorts(const fbx_host* host, Affine from, Affine to, const int16_t* in, 
   });
 }
 
-// A function of one quantized value, for a node that passed RequireQuantizedMap. f must accept float and
-// double.
+// A function of one quantized value, for a node that passed RequireQuantizedMap.
 class QuantizedMap {
  public:
   QuantizedMap() = default;
   explicit QuantizedMap(const ByteTable& table) : table_(table) {}
-  template <class F>
-  QuantizedMap(Tensor in, Tensor out, const F& f) {
+  QuantizedMap(Tensor in, Tensor out, double (*f)(double)) {
     if (in.dtype() != FBX_I16) table_ = ByteTable(in, out, f);
   }
-  // f as above.
+  // f: the same of a float.
   template <class F>
   void Apply(const fbx_host* host, Tensor in, Tensor out, int64_t from, int64_t to, int64_t count,
              const F& f) const {
