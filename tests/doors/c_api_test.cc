@@ -97,6 +97,20 @@ TEST(CApi, ReportsErrorsToTheApplication) {
   EXPECT_THAT(reported, HasSubstr("AllocateTensors"));
 }
 
+TEST(CApi, ReportsNumbersOfThreadsThatAreNone) {
+  for (const int threads : {-4, -1, 0, 2}) {
+    std::string reported;
+    TfLiteInterpreterOptions* options = TfLiteInterpreterOptionsCreate();
+    TfLiteInterpreterOptionsSetErrorReporter(options, Collect, &reported);
+    TfLiteInterpreterOptionsSetNumThreads(options, threads);
+    const Opened opened(DoubleModel(), options);
+    TfLiteInterpreterOptionsDelete(options);
+    EXPECT_EQ(TfLiteInterpreterAllocateTensors(opened.get()), kTfLiteOk);
+    if (threads < -1) EXPECT_THAT(reported, HasSubstr("-4 threads"));
+    else EXPECT_EQ(reported, "");
+  }
+}
+
 TEST(CApi, RefusesWhatIsNoModel) {
   std::string reported;
   const std::vector<char> bytes(20, 'c');
