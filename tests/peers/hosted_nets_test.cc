@@ -89,6 +89,13 @@ Config::Delegate Hosted(uint32_t flags) {
   return out;
 }
 
+Result<std::unique_ptr<Session>> OpenHosted(const std::string& path, uint32_t flags) {
+  FUSEBOX_ASSIGN(const auto registry, Plugins({"fusebox.rnn", "fusebox.tflite_delegate"}));
+  FUSEBOX_ASSIGN(const auto model,
+                 Model::Open(path, {.registry = registry, .delegates = std::vector{Hosted(flags)}}));
+  return Session::Create(model);
+}
+
 // 8-bit values over their whole range, others as everywhere.
 Tensors InputsOf(const Session& session, uint64_t seed) {
   Tensors inputs = RandomInputs(session, seed);
@@ -145,8 +152,8 @@ struct Share {
   }
 };
 
-// Returns "KIND: details" of one file; KIND is "wrong" or what is counted. `answer` is a file that says what a
-// crash means.
+// Returns "KIND: details" of one file; KIND is "wrong" or what is counted. `answer` is a file that says what
+// a crash means.
 Result<std::string> Run(const std::string& path, uint32_t flags, const std::string& answer) {
   CountingXnnpack xnnpack(flags);
   WriteAll(answer, "stock crashes");
@@ -155,10 +162,7 @@ Result<std::string> Run(const std::string& path, uint32_t flags, const std::stri
   if (!(*stock)->Run() || !(*stock)->ResetVariables()) return std::string("stock does not run the file");
   WriteAll(answer, "wrong: it crashed");
   if (xnnpack.replaced() == 0) return std::string("no node is delegated");
-  FUSEBOX_ASSIGN(const auto registry, Plugins({"fusebox.rnn", "fusebox.tflite_delegate"}));
-  FUSEBOX_ASSIGN(const auto model,
-                 Model::Open(path, {.registry = registry, .delegates = std::vector{Hosted(flags)}}));
-  FUSEBOX_ASSIGN(const auto session, Session::Create(model));
+  FUSEBOX_ASSIGN(const auto session, OpenHosted(path, flags));
   Closeness worst = kEqual;
   std::string where;
   for (uint64_t seed = 1; seed <= kRuns; ++seed) {
@@ -192,6 +196,12 @@ Result<std::string> Run(const std::string& path, uint32_t flags, const std::stri
   return details(worst == kEqual ? "part of a net, equal" : "part of a net, within the tolerance");
 }
 
+Status RunHosted(const std::string& path, uint32_t flags) {
+  FUSEBOX_ASSIGN(const auto session, OpenHosted(path, flags));
+  for (uint64_t seed = 1; seed <= kRuns; ++seed) FUSEBOX_TRY(Invoke(*session, InputsOf(*session, seed)));
+  return {};
+}
+
 // Returns whether the work ends in a child process.
 template <class F>
 bool EndsInChild(F&& work) {
@@ -216,10 +226,7 @@ std::string Compared(const std::string& path, uint32_t flags) {
   });
   if (ends || ReadAll(answer) == "stock crashes") return ReadAll(answer);
   // Stock may have damaged the heap before.
-  const bool stock_ends = EndsInChild([&] {
-    if (auto stock = Stock::Open(path)) (void)(*stock)->Run();
-  });
-  return stock_ends ? "wrong: it crashed" : "stock crashes";
+  return EndsInChild([&] { (void)RunHosted(path, flags); }) ? "stock crashes" : "wrong: it crashed";
 }
 
 // One file of each content.
