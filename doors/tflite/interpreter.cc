@@ -26,6 +26,9 @@ std::unique_ptr<TfLiteInterpreter> TfLiteInterpreter::Create(std::shared_ptr<Sha
                                                              const TfLiteInterpreterOptions& options,
                                                              bool selected) {
   std::unique_ptr<TfLiteInterpreter> interpreter(new TfLiteInterpreter(std::move(file), options));
+  if (options.refused_threads != 0)
+    options.reporter.Report("%d threads are not possible, so one is used; -1 lets the library choose.",
+                            options.refused_threads);
   interpreter->main_ = Subgraph::Create(interpreter->file(), "");
   if (interpreter->main_ == nullptr || interpreter->ResolveOps(selected) != kTfLiteOk) return nullptr;
   return interpreter->Open() == kTfLiteOk ? std::move(interpreter) : nullptr;

@@ -89,6 +89,7 @@ void TfLiteInterpreterOptionsDelete(TfLiteInterpreterOptions* options) { delete 
 
 void TfLiteInterpreterOptionsSetNumThreads(TfLiteInterpreterOptions* options, int32_t num_threads) {
   options->threads = num_threads < 1 ? 1 : num_threads;
+  options->refused_threads = num_threads < -1 ? num_threads : 0;
 }
 
 void TfLiteInterpreterOptionsAddDelegate(TfLiteInterpreterOptions* options, TfLiteOpaqueDelegate* delegate) {

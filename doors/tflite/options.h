@@ -34,6 +34,7 @@ struct Resolver {
 
 struct TfLiteInterpreterOptions {
   int threads = 1;
+  int refused_threads = 0;  // set by the application, below -1; an interpreter reports it
   bool cancellable = false;
   fusebox::tflite::Reporter reporter;
   std::vector<TfLiteDelegate*> delegates;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "doors/tflite/xnnpack.h"
 
+#include <cstring>
 #include <new>
 
 #include "doors/tflite/reporter.h"
@@ -24,6 +25,41 @@ std::string CachePathOf(const TfLiteXNNPackDelegateOptions& options) {
   return options.weight_cache_file_path != nullptr ? options.weight_cache_file_path : "";
 }
 
+// The options of releases 2.17 to 2.19. Later releases have one more member at the front.
+struct ShortOptions {
+  int32_t num_threads;
+  uint32_t flags;  // later: of the runtime
+  union {
+    uint64_t weights_cache;
+    uint32_t later_flags;
+  };
+  uint64_t handle_variable_ops;     // later: weights_cache. A bool and padding
+  uint64_t weight_cache_file_path;  // later: handle_variable_ops
+};
+static_assert(sizeof(ShortOptions) == 32);
+constexpr uint64_t kNoPointer = 0xffff;  // the largest value that is no pointer, but a bool or flags
+
+// Reads options of a program with another header than ours: the members of both layouts, where one of them
+// has a pointer and the other a bool.
+TfLiteXNNPackDelegateOptions OfEitherLayout(const void* options) {
+  ShortOptions given;
+  std::memcpy(&given, options, sizeof given);
+  TfLiteXNNPackDelegateOptions out = {};
+  out.num_threads = given.num_threads;
+  out.flags = given.flags | (given.weights_cache <= kNoPointer ? given.later_flags : 0);
+  for (const uint64_t cache : {given.weights_cache, given.handle_variable_ops}) {
+    if (cache > kNoPointer) out.weights_cache = reinterpret_cast<TfLiteXNNPackDelegateWeightsCache*>(cache);
+  }
+  if (given.weight_cache_file_path > kNoPointer)
+    out.weight_cache_file_path = reinterpret_cast<const char*>(given.weight_cache_file_path);
+  return out;
+}
+
+TfLiteXNNPackDelegateOptions Read(const TfLiteXNNPackDelegateOptions* options) {
+  if (options == nullptr) return {};
+  return options->fusebox_layout == FUSEBOX_TFLITE_XNNPACK_LAYOUT ? *options : OfEitherLayout(options);
+}
+
 }  // namespace
 
 const XnnpackDelegate* fusebox::tflite::AsXnnpack(const TfLiteDelegate* delegate) {
@@ -32,10 +68,11 @@ const XnnpackDelegate* fusebox::tflite::AsXnnpack(const TfLiteDelegate* delegate
              : nullptr;
 }
 
-TfLiteXNNPackDelegateOptions TfLiteXNNPackDelegateOptionsDefault(void) { return {}; }
+// A binary provides memory for the struct of its release, and all since 2.17 have at least these members.
+extern "C" TFL_CAPI_EXPORT ShortOptions TfLiteXNNPackDelegateOptionsDefault(void) { return {}; }
 
 TfLiteDelegate* TfLiteXNNPackDelegateCreate(const TfLiteXNNPackDelegateOptions* options) {
-  const TfLiteXNNPackDelegateOptions wanted = options != nullptr ? *options : TfLiteXNNPackDelegateOptions{};
+  const TfLiteXNNPackDelegateOptions wanted = Read(options);
   if (wanted.weight_cache_provider != nullptr || wanted.weight_cache_file_descriptor > 0) {
     Reporter().Report("XNNPACK delegate: a weight cache needs a path; set weight_cache_file_path.");
     return nullptr;

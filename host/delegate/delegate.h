@@ -117,9 +117,12 @@ class Session {
   void Compile(std::span<const size_t> numbers);
   // Drops all partitions, so that Compile compiles them again.
   void Restart();
-  bool runs(size_t part) const { return slots_[part].state == kReady; }
+  bool runs(size_t part) const { return slots_[part].runs(); }
   const std::string& why(size_t part) const { return slots_[part].why; }  // reason of decline
   const Part& part(size_t number) const { return *parts_[number]; }
+  // Returns whether the partition is compiled when its dims are known, as the delegate has declined its
+  // function, which leaves dims unknown. Then every value with unknown dims is a misfit.
+  bool needs_dims(size_t part) const { return slots_[part].needs_dims(); }
   const std::vector<std::string>& notices() const { return notices_; }
 
   // Returns the partition whose prepare or invoke runs, or nothing if none runs.
@@ -160,7 +163,7 @@ class Session {
   enum State { kNew, kReady, kDeclined };
   // The partition, compiled for the types of its function or, from the second one on, for other dims.
   struct Form {
-    void* partition = nullptr;  // null: kernels run it
+    void* partition = nullptr;  // null: kernels run it; of the first one also: it needs dims
     uint64_t prepared = 0;
     std::unique_ptr<Function> function;  // null: of the Part
   };
@@ -171,6 +174,14 @@ class Session {
     std::vector<Form> forms;
     std::string why;
     bool fresh() const { return state == kReady && forms.front().prepared == 0 && forms.size() == 1; }
+    bool needs_dims() const { return state == kReady && forms.front().partition == nullptr; }
+    bool runs() const {
+      if (state != kReady) return false;
+      if (forms.size() == 1) return true;
+      for (const Form& form : forms)
+        if (form.partition != nullptr) return true;
+      return false;
+    }
   };
   // Returns null if there is none. No preparation has the id 0.
   static const Form* PreparedAs(const Slot& slot, uint64_t prepared) {

@@ -25,15 +25,20 @@ bool Fits(const std::vector<Shape>& shapes, const Function& function) {
   return true;
 }
 
-// Returns the function with other dims. `open`: dims that differ become unknown unless they are 0, else the
-// dims of `shapes`.
-std::unique_ptr<Function> WithDims(const Function& function, const std::vector<Shape>& shapes, bool open) {
+// Which dims a function gets.
+enum class Dims {
+  kOpen,   // those that differ become unknown unless they are 0
+  kNew,    // those that differ become the new ones
+  kKnown,  // all are the new ones
+};
+
+std::unique_ptr<Function> WithDims(const Function& function, const std::vector<Shape>& shapes, Dims dims) {
   auto out = Clone(function, function.name);
   for (ValueId id = 0; id < out->value_count(); ++id) {
     Shape& declared = out->value(id).type.shape;
     const Shape& shape = shapes[static_cast<size_t>(id)];
-    if (out->value(id).is_const() || Fits(shape, declared)) continue;
-    if (!open) {
+    if (out->value(id).is_const() || (Fits(shape, declared) && dims != Dims::kKnown)) continue;
+    if (dims != Dims::kOpen) {
       declared = shape;
     } else if (shape.rank() != declared.rank()) {
       declared = Shape();
@@ -50,10 +55,11 @@ std::unique_ptr<Function> WithDims(const Function& function, const std::vector<S
 // Returns null if kernels run it.
 Session::Form* Session::FormFor(size_t part, const fbx_call& call, const Misfit& misfit) {
   Slot& slot = slots_[part];
-  if (!misfit) return &slot.forms.front();
+  if (!misfit) return slot.needs_dims() ? nullptr : &slot.forms.front();
   const auto known = std::find_if(slot.forms.begin() + 1, slot.forms.end(),
                                   [&](const Form& form) { return Fits(misfit.shapes, *form.function); });
   if (known != slot.forms.end()) return known->partition == nullptr ? nullptr : &*known;
+  if (slot.needs_dims()) return Recompile(part, misfit);
   const Status fits = Reshape(slot, call);
   if (fits) return &slot.forms.front();
   if (FBX_HAS(slot.delegate, recompile) && fits.error().code == Code::kUnsupported)
@@ -87,16 +93,21 @@ void Session::DropForm(size_t part, Form& form, const Error& error) {
   const fbx_delegate& abi = *slots_[part].delegate;
   if (form.partition != nullptr) abi.destroy_partition(abi.user, std::exchange(form.partition, nullptr));
   form.prepared = 0;
-  Notice(part, fmt::format("{} declined other sizes: {}", ToString(*parts_[part]), error.message));
+  Slot& slot = slots_[part];
+  const char* const sizes = slot.needs_dims() ? "its sizes" : "other sizes";
+  const std::string why = fmt::format("{} declined {}: {}", ToString(*parts_[part]), sizes, error.message);
+  if (!slot.runs()) slot.why = why;
+  Notice(part, why);
 }
 
 // With unknown dims if possible: that fits later sizes too.
 Status Session::CompileFor(const Misfit& misfit, Opened& opened, const Part& part, Form& form) {
   Status status;
-  for (const bool open : {true, false}) {
-    form.function = WithDims(*part.function, misfit.shapes, open);
+  const bool known = slots_[part.number].needs_dims();
+  for (const Dims dims : {known ? Dims::kKnown : Dims::kOpen, Dims::kNew}) {
+    form.function = WithDims(*part.function, misfit.shapes, dims);
     status = CompileForm(opened, part, part.delegate->abi().recompile, *form.function, form);
-    if (status || status.error().code != Code::kUnsupported) return status;
+    if (status || known || status.error().code != Code::kUnsupported) return status;
   }
   return status;
 }

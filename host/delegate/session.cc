@@ -25,6 +25,13 @@ Status CheckShapes(const Inference& said, const fbx_call& call) {
   return {};
 }
 
+bool HasKnownDims(const Function& function) {
+  const auto known = [&](ValueId id) { return id == kNoValue || function.value(id).type.shape.is_static(); };
+  return std::ranges::all_of(function.inputs, known) &&
+         std::ranges::all_of(function.nodes,
+                             [&](const auto& node) { return std::ranges::all_of(node->results, known); });
+}
+
 }  // namespace
 
 Session::Session(const Module& module, std::span<const std::unique_ptr<Part>> parts, HostCalls& calls)
@@ -89,7 +96,10 @@ Status Session::CompileOne(size_t number) {
   slot.call = &calls_.For(part.delegate->plugin());
   slot.forms.reserve(slot.forms.size() + 1);  // before there is a partition to lose
   Form form;
-  FUSEBOX_TRY(CompileForm(*opened, part, slot.delegate->compile, *part.function, form));
+  const Status status = CompileForm(*opened, part, slot.delegate->compile, *part.function, form);
+  const bool later = !status && status.error().code == Code::kUnsupported && !HasKnownDims(*part.function) &&
+                     FBX_HAS(slot.delegate, recompile);
+  if (!status && !later) return status;
   slot.forms.push_back(std::move(form));
   slot.state = kReady;
   return {};

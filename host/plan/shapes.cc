@@ -302,11 +302,13 @@ class NodeShaper {
   void CheckDeclared(const Function& function, std::span<const ValueId> ids, View& view,
                      bool unexpected_if_empty = false) {
     if (unit_.part < 0) return;
+    const bool needs_dims =
+        context_.delegates != nullptr && context_.delegates->needs_dims(static_cast<size_t>(unit_.part));
     for (const ValueId id : ids) {
       if (id == kNoValue || found_.misfit) continue;
       const fbx_tensor& tensor = view.tensor(id);
       const Shape& declared = function.value(id).type.shape;
-      if (Fits(tensor, declared) &&
+      if (Fits(tensor, declared) && (!needs_dims || declared.is_static()) &&
           !(unexpected_if_empty && IsEmpty(tensor) && declared.element_count() != 0))
         continue;
       found_.misfit.what = fmt::format("value '{}' is declared {}, but is {}", function.value(id).name,

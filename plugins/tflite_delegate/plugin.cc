@@ -12,6 +12,11 @@
 namespace fusebox::tflite_delegate {
 namespace {
 
+// Delegates run it only together with the readers of its result, whose weights it unpacks.
+bool UnpacksWeights(const GraphNode& node) {
+  return node.op() == "DEQUANTIZE" && node.in_count() == 1 && node.in(0).is_const();
+}
+
 class Delegate {
  public:
   static constexpr std::string_view delegate = "tflite";
@@ -34,7 +39,8 @@ class Delegate {
     network.ApplyDelegate();
     const std::string& error = network.last_error();
     for (const uint32_t node : nodes) {
-      if (network.replaced().contains(node)) claim.accept(node);
+      if (network.replaced().contains(node))
+        claim.accept(node, UnpacksWeights(graph.node(node)) ? Accept::kJoin : Accept::kAlone);
       else claim.reject(node, "VENDOR", error.empty() ? "the external delegate leaves it" : error);
     }
   }

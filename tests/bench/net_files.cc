@@ -2,10 +2,10 @@
 // Files beside stock TFLite, with its XNNPACK delegate or both without a delegate. Each is measured in a
 // separate process, which the peer may take down.
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/bench/interleave.h"
+#include "tests/bench/names.h"
 #include "tests/bench/net_bench.h"
 #include "tests/bench/row.h"
 #include "tests/testing/stock.h"
@@ -92,28 +92,6 @@ json MeasureFile(const std::string& path, const NetArguments& arguments, int thr
   return alone;
 }
 
-// Returns the files without folders and endings; files of the same name keep as many folders as tell them
-// apart.
-std::vector<std::string> Names(const std::vector<std::string>& files) {
-  std::vector<std::string> names;
-  std::vector<std::filesystem::path> folders;
-  for (const std::string& file : files) {
-    names.push_back(std::filesystem::path(file).stem().string());
-    folders.push_back(std::filesystem::path(file).parent_path());
-  }
-  for (bool again = true; again;) {
-    again = false;
-    const std::vector<std::string> before = names;
-    for (size_t i = 0; i < names.size(); ++i) {
-      if (std::ranges::count(before, before[i]) < 2 || folders[i].filename().empty()) continue;
-      names[i] = folders[i].filename().string() + "/" + names[i];
-      folders[i] = folders[i].parent_path();
-      again = true;
-    }
-  }
-  return names;
-}
-
 // The benchmark's name and the peer's.
 struct Contest {
   const char *bench, *peer;
@@ -194,7 +172,7 @@ bool CompareKernels(const NetArguments& arguments, const std::vector<std::string
 
 bool CompareFiles(const NetArguments& arguments) {
   bool good = true;
-  const auto names = Names(arguments.files);
+  const auto names = NamesOf(arguments.files);
   if (arguments.kernels) return CompareKernels(arguments, names);
   for (const int threads : kThreads) {
     if (arguments.threads != 0 && threads != arguments.threads) continue;

@@ -5,7 +5,7 @@
 Every benchmark runs N times, in turns with the others (default 3, with --quick 1 and less of each). Then the table of report.py is
 printed; --all adds the rows without a line in margins.tsv, --json writes everything to a file, --docs writes the pages and pictures of docs.
 FUSEBOX_PEER_DIR holds the peers, FUSEBOX_MODELS a folder of .tflite files. NAMEs: lstm threads open imports net files kernels cache
-convert cancel door nn conv_lstm decoder tool python placement start.
+convert cancel door hosted nn conv_lstm decoder tool python placement start.
 Exit status: that of report.py.
 """
 import argparse
@@ -127,6 +127,13 @@ class Benchmarks:
     def door(self):
         return [self.program('door_bench'), '--seconds', '1' if self.quick else '5']
 
+    def hosted(self):
+        """Small and large files, one of each content; the program chooses nets that the delegate runs as a whole."""
+        found = {hashlib.sha256(path.read_bytes()).digest(): path for path in reversed(self.files_of_models(0))
+                 if path.stat().st_size < LARGEST_PLACED}
+        return [self.program('hosted_bench'), *self.plugins('tflite_delegate'), '--seconds', '0.05' if self.quick else '0.3',
+                *map(str, sorted(found.values()))]
+
     def cancel(self):
         return [self.program('cancel_bench'), '--rounds', '50' if self.quick else '300']
 
@@ -195,7 +202,7 @@ class Benchmarks:
         return str(output)
 
 
-NAMES = ('lstm', 'threads', 'open', 'imports', 'net', 'files', 'kernels', 'cache', 'convert', 'cancel', 'door', 'nn', 'conv_lstm', 'decoder',
+NAMES = ('lstm', 'threads', 'open', 'imports', 'net', 'files', 'kernels', 'cache', 'convert', 'cancel', 'door', 'hosted', 'nn', 'conv_lstm', 'decoder',
          'tool', 'python', 'placement', 'start')
 
 

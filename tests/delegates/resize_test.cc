@@ -108,6 +108,42 @@ INSTANTIATE_TEST_SUITE_P(
             "only two; kernels run its 2 nodes"},
         Recompiled{"open prepare", 2, 4, "declined other sizes: plugin test.toy: EXCEPTION: prepare threw"}));
 
+// Square of an unknown size.
+TEST(Delegate, CompilesDimsThatTheFileLeavesUnknownWhenTheyAreKnown) {
+  const auto session = SessionOf(Open(Square(-1), {Recompiler("sizes")}));
+  const int compiled = toy::counts.compiled, finished = toy::counts.finished, invoked = toy::counts.invoked;
+  for (const std::vector<float>& x : {std::vector<float>{1, 2}, {1, 2, 3}, {3, 4}, {3, 2, 1}}) {
+    std::vector<float> expected;
+    for (const float v : x) expected.push_back(2 * v * v);
+    EXPECT_EQ(Resized(*session, x), expected);
+  }
+  EXPECT_EQ(toy::counts.compiled - compiled, 2);
+  EXPECT_EQ(toy::counts.finished - finished, 2);
+  EXPECT_EQ(toy::counts.invoked - invoked, 4);
+  EXPECT_THAT(session->notices(), IsEmpty());
+  EXPECT_EQ(session->placements()[0].runner, "toy.recompiler (partition 0)");
+}
+
+TEST(Delegate, MayDeclineKnownDimsToo) {
+  const auto session = SessionOf(Open(Square(-1), {Recompiler("two")}));
+  EXPECT_THAT(Resized(*session, {1, 2, 3}), ElementsAre(2, 8, 18));
+  const char* const why =
+      "declined its sizes: value 'x' is declared f32[?], but is f32[3]: plugin test.toy: SHAPE";
+  EXPECT_THAT(session->notices(), ElementsAre(HasSubstr(why)));
+  EXPECT_EQ(session->placements()[0].runner, "fusebox.cpu");
+  EXPECT_THAT(session->placements()[0].why, HasSubstr(why));
+  const int invoked = toy::counts.invoked;
+  EXPECT_THAT(Resized(*session, {1, 2}), ElementsAre(2, 8));
+  EXPECT_EQ(toy::counts.invoked - invoked, 1) << "a size that it supports";
+}
+
+TEST(Delegate, WithoutRecompileDeclinesUnknownDimsOnce) {
+  const auto session = SessionOf(Open(Square(-1), {ToyThat("sizes")}));
+  EXPECT_THAT(Resized(*session, {1, 2, 3}), ElementsAre(2, 8, 18));
+  EXPECT_THAT(session->notices(),
+              ElementsAre(HasSubstr("declined at compile: plugin test.toy: SHAPE: an unknown")));
+}
+
 TEST(Delegate, RunsManySizesThatItMustCompileForOnKernels) {
   const auto session = SessionOf(Open(Square(2), {Recompiler("sizes")}));
   const int compiled = toy::counts.compiled;

@@ -97,6 +97,33 @@ TEST(CApi, ReportsErrorsToTheApplication) {
   EXPECT_THAT(reported, HasSubstr("AllocateTensors"));
 }
 
+// Bindings of other languages often show the format alone.
+TEST(CApi, ReportsMessagesWithoutArguments) {
+  std::string shown;
+  const auto show = [](void* text, const char* format, va_list) {
+    *static_cast<std::string*>(text) = format;
+  };
+  EXPECT_EQ(TfLiteModelCreateFromFileWithErrorReporter("missing.tflite", show, &shown), nullptr);
+  EXPECT_THAT(shown, HasSubstr("missing.tflite"));
+  std::string formatted;
+  EXPECT_EQ(TfLiteModelCreateFromFileWithErrorReporter("100%s.tflite", Collect, &formatted), nullptr);
+  EXPECT_THAT(formatted, HasSubstr("100%s.tflite"));
+}
+
+TEST(CApi, ReportsNumbersOfThreadsThatAreNone) {
+  for (const int threads : {-4, -1, 0, 2}) {
+    std::string reported;
+    TfLiteInterpreterOptions* options = TfLiteInterpreterOptionsCreate();
+    TfLiteInterpreterOptionsSetErrorReporter(options, Collect, &reported);
+    TfLiteInterpreterOptionsSetNumThreads(options, threads);
+    const Opened opened(DoubleModel(), options);
+    TfLiteInterpreterOptionsDelete(options);
+    EXPECT_EQ(TfLiteInterpreterAllocateTensors(opened.get()), kTfLiteOk);
+    if (threads < -1) EXPECT_THAT(reported, HasSubstr("-4 threads"));
+    else EXPECT_EQ(reported, "");
+  }
+}
+
 TEST(CApi, RefusesWhatIsNoModel) {
   std::string reported;
   const std::vector<char> bytes(20, 'c');

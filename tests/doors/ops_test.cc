@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops of the application, delegates and resolvers of libfusebox-tflite_c.
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 #include "fusebox/tflite/c/c_api_experimental.h"
@@ -206,6 +209,91 @@ TEST(Delegates, XnnpackKeepsItsWeightsInAFile) {
   TfLiteXNNPackDelegateDelete(delegate);
   wanted.weight_cache_file_descriptor = 5;
   EXPECT_EQ(TfLiteXNNPackDelegateCreate(&wanted), nullptr);
+}
+
+template <class F>
+F* Exported(const char* name) {
+  return reinterpret_cast<F*>(dlsym(RTLD_DEFAULT, name));
+}
+
+// TfLiteXNNPackDelegateOptions as binaries have it that were built with headers of other releases.
+struct OptionsOf217 {
+  int32_t num_threads;
+  uint32_t flags;
+  void* weights_cache;
+  bool handle_variable_ops;
+  const char* weight_cache_file_path;
+};
+struct OptionsOf220 {
+  int32_t num_threads;
+  uint32_t runtime_flags, flags;
+  void* weights_cache;
+  bool handle_variable_ops;
+  const char* weight_cache_file_path;
+  int weight_cache_file_descriptor;
+  void* weight_cache_provider;
+};
+
+// What follows in memory is not written, and does not matter.
+template <class Options>
+struct Guarded {
+  Options options;
+  uint64_t after[8];
+
+  Guarded() {
+    std::memset(static_cast<void*>(this), 0x5a, sizeof *this);
+    new (&options) Options(Exported<Options()>("TfLiteXNNPackDelegateOptionsDefault")());
+  }
+  bool intact() const {
+    return std::ranges::all_of(after, [](uint64_t word) { return word == 0x5a5a5a5a5a5a5a5aU; });
+  }
+  TfLiteXNNPackDelegateOptions Read() const {
+    TfLiteDelegate* delegate =
+        Exported<TfLiteDelegate*(const Options*)>("TfLiteXNNPackDelegateCreate")(&options);
+    const TfLiteXNNPackDelegateOptions out = *TfLiteXNNPackDelegateGetOptions(delegate);
+    TfLiteXNNPackDelegateDelete(delegate);
+    return out;
+  }
+};
+
+TEST(Delegates, XnnpackReadsOptionsOfRelease217) {
+  Guarded<OptionsOf217> given;
+  EXPECT_TRUE(given.intact());
+  EXPECT_EQ(given.options.weight_cache_file_path, nullptr);
+  EXPECT_EQ(given.Read().weight_cache_file_path, nullptr);
+  EXPECT_EQ(given.Read().flags, 0U);
+  given.options.num_threads = 3;
+  given.options.flags = TFLITE_XNNPACK_DELEGATE_FLAG_FORCE_FP16;
+  given.options.weight_cache_file_path = "a path that is gone";
+  EXPECT_EQ(given.Read().num_threads, 3);
+  EXPECT_EQ(given.Read().flags, static_cast<uint32_t>(TFLITE_XNNPACK_DELEGATE_FLAG_FORCE_FP16));
+  EXPECT_NE(given.Read().weight_cache_file_path, nullptr);
+  EXPECT_EQ(given.Read().weights_cache, nullptr);
+}
+
+TEST(Delegates, XnnpackReadsOptionsOfRelease220) {
+  Guarded<OptionsOf220> given;
+  EXPECT_TRUE(given.intact());
+  given.options.num_threads = 3;
+  given.options.flags = TFLITE_XNNPACK_DELEGATE_FLAG_FORCE_FP16;
+  given.options.handle_variable_ops = true;
+  EXPECT_EQ(given.Read().num_threads, 3);
+  EXPECT_EQ(given.Read().flags, static_cast<uint32_t>(TFLITE_XNNPACK_DELEGATE_FLAG_FORCE_FP16));
+  EXPECT_EQ(given.Read().weight_cache_file_path, nullptr);
+  EXPECT_EQ(given.Read().weights_cache, nullptr);
+}
+
+TEST(Delegates, XnnpackReadsAllOptionsOfProgramsWithOurHeader) {
+  TfLiteXNNPackDelegateOptions wanted = {};
+  wanted.weight_cache_file_path = "weights";
+  TfLiteDelegate* delegate = TfLiteXNNPackDelegateCreate(&wanted);
+  ASSERT_NE(delegate, nullptr);
+  EXPECT_STREQ(TfLiteXNNPackDelegateGetOptions(delegate)->weight_cache_file_path, "weights");
+  TfLiteXNNPackDelegateDelete(delegate);
+  delegate = TfLiteXNNPackDelegateCreateWithThreadpool(&wanted, nullptr);
+  ASSERT_NE(delegate, nullptr);
+  EXPECT_STREQ(TfLiteXNNPackDelegateGetOptions(delegate)->weight_cache_file_path, "weights");
+  TfLiteXNNPackDelegateDelete(delegate);
 }
 
 }  // namespace

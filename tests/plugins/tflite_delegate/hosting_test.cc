@@ -101,6 +101,23 @@ TEST(HostedDelegate, ReadsHalfFloatsThatItDequantizes) {
   EXPECT_THAT(Output(**Session::Create(*model), {3, 4}), ElementsAre(4, 1));
 }
 
+TEST(HostedDelegate, RunsUnpackedWeightsWhereTheyAreRead) {
+  auto module = std::make_unique<Module>();
+  Function& f = module->Add("main");
+  const ValueId x = f.AddInput(Row(), "x");
+  const ValueId half = f.AddConst<uint16_t>(DType::kF16, {2}, {0x3c00, 0xc200});  // 1, -3
+  const auto make = [&](Op op, std::vector<ValueId> operands) {
+    return f.AddNode(op, std::move(operands), {Row()}).results[0];
+  };
+  const ValueId c = make(Op::kDequantize, {half});
+  f.outputs = {make(Op::kMul, {make(Op::kAbs, {make(Op::kAdd, {x, x})}), c})};
+  const auto model = OpenWith(std::move(module), Hosted(FUSEBOX_VENDOR));
+  ASSERT_TRUE(model) << model.error().message;
+  EXPECT_THAT(Runners((*model)->placements()), ElementsAre("tflite (partition 1)", "tflite (partition 0)",
+                                                           "fusebox.cpu", "tflite (partition 1)"));
+  EXPECT_THAT(Output(**Session::Create(*model), {3, -4}), ElementsAre(6, -24));
+}
+
 // Whatever a delegate does, the kernels compute the result, and a reason is shown.
 struct Failure {
   const char *mode, *reason;
@@ -159,12 +176,13 @@ TEST(HostedDelegate, IsConstructedAgainForOtherDims) {
   EXPECT_THAT(Runners(session->placements()), Each("tflite (partition 0)"));
 }
 
-TEST(HostedDelegate, LeavesUnknownDimsToKernels) {
+TEST(HostedDelegate, RunsDimsThatTheFileLeavesUnknown) {
   const auto model = OpenWith(Rows(-1), Hosted(FUSEBOX_VENDOR));
   ASSERT_TRUE(model) << model.error().message;
   const auto session = *Session::Create(*model);
   ExpectTwoRows(*session);
-  EXPECT_THAT(Said(session->notices(), {}), HasSubstr("external delegates require known dims"));
+  EXPECT_EQ(Said(session->notices(), {}), "");
+  EXPECT_THAT(Runners(session->placements()), Each("tflite (partition 0)"));
 }
 
 std::string NoticesOf(const Config::Delegate& delegate) {

@@ -59,8 +59,8 @@ typedef struct fbx_delegate {
   /* The function as in the model. Dims may be unknown; constants have data. [load] */
   fbx_status (*claim)(const fbx_host*, void* user, void* self, const fbx_graph*,
                       const fbx_claim*) FBX_NOEXCEPT;
-  /* `graph` holds only the nodes of the partition. Constants have data, which lives as long as self.
-     `session`: from open_session, else NULL. [prepare] */
+  /* `graph` holds only the nodes of the partition; dims may be unknown (see recompile). Constants have data,
+     which lives as long as self. `session`: from open_session, else NULL. [prepare] */
   fbx_status (*compile)(const fbx_host*, void* user, void* self, void* session, const fbx_graph* graph,
                         void** partition) FBX_NOEXCEPT;
   /* `call` has all shapes; the host gets the output shapes from the kernels. A delegate that computes
@@ -85,9 +85,9 @@ typedef struct fbx_delegate {
      run it, in this invoke and all later ones. A partition that was resized is also prepared for the compiled
      shapes again, without this call. NULL: never supported. [prepare] */
   fbx_status (*reshape)(const fbx_host*, void* user, void* partition, const fbx_call*) FBX_NOEXCEPT;
-  /* Like compile, for a partition whose values have other dims than in the compiled graph: first with
-     the dims that differ unknown, then, if that is NOT_APPLICABLE, with the new dims. claim has seen neither.
-     The partition compiled first stays and runs the dims of its graph. NULL: never supported. [prepare] */
+  /* Like compile, for values with other dims than in the compiled graph: first with the dims that differ
+     unknown, then, if that is NOT_APPLICABLE, with the new dims; or, if compile has declined unknown dims, with
+     all dims known. claim has seen neither. The first partition stays. NULL: never supported. [prepare] */
   fbx_status (*recompile)(const fbx_host*, void* user, void* self, void* session, const fbx_graph* graph,
                           void** partition) FBX_NOEXCEPT;
 } fbx_delegate;

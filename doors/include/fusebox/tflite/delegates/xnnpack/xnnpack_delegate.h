@@ -32,24 +32,46 @@ typedef struct {
   const char* weight_cache_file_path; /* a file, or a folder for many models; NULL: no cache. Copied */
   int weight_cache_file_descriptor;   /* refused unless it is 0 or less */
   void* weight_cache_provider;        /* refused unless it is NULL */
+  bool weight_cache_lock_memory;      /* has no effect */
+  uint32_t fusebox_layout;            /* set by the functions below; padding in TensorFlow Lite's struct */
 } TfLiteXNNPackDelegateOptions;
-
-/* All members 0. Inline, because the struct has grown with releases of TensorFlow Lite: a program that is
- * built with this header runs with each of them. */
-static inline TfLiteXNNPackDelegateOptions FuseboxTfLiteXNNPackDelegateOptionsDefault(void) {
-  TfLiteXNNPackDelegateOptions options = {0, 0, 0, NULL, false, NULL, 0, NULL};
-  return options;
-}
-#ifndef FUSEBOX_TFLITE_BUILDS_LIBRARY
-#define TfLiteXNNPackDelegateOptionsDefault FuseboxTfLiteXNNPackDelegateOptionsDefault
-#else
-TFL_CAPI_EXPORT TfLiteXNNPackDelegateOptions TfLiteXNNPackDelegateOptionsDefault(void);
-#endif
 
 /* `options`: NULL: defaults. NULL: an option is refused. */
 TFL_CAPI_EXPORT TfLiteDelegate* TfLiteXNNPackDelegateCreate(const TfLiteXNNPackDelegateOptions* options);
 TFL_CAPI_EXPORT TfLiteDelegate* TfLiteXNNPackDelegateCreateWithThreadpool(
     const TfLiteXNNPackDelegateOptions* options, TfLiteContext* context);
+
+/* The struct has grown with releases of TensorFlow Lite, and programs do not pass its size. So these
+ * functions are inline in C and C++: a program that is built with this header runs with each release, and
+ * this value in fusebox_layout tells Fusebox that the struct has all members above. Without it, only the
+ * first 32 bytes are read, and the exported function TfLiteXNNPackDelegateOptionsDefault sets these only: all
+ * releases since 2.17 have them. */
+#define FUSEBOX_TFLITE_XNNPACK_LAYOUT 0x46425831u
+#ifndef FUSEBOX_TFLITE_BUILDS_LIBRARY
+TFL_CAPI_EXPORT TfLiteXNNPackDelegateOptions TfLiteXNNPackDelegateOptionsDefault(void);
+
+static inline TfLiteXNNPackDelegateOptions FuseboxTfLiteXNNPackDelegateOptionsDefault(void) {
+  TfLiteXNNPackDelegateOptions options = {0, 0, 0, NULL, false, NULL, 0, NULL, false, 0};
+  return options;
+}
+static inline TfLiteDelegate* FuseboxTfLiteXNNPackDelegateCreateWithThreadpool(
+    const TfLiteXNNPackDelegateOptions* options, TfLiteContext* context) {
+  if (options == NULL) return TfLiteXNNPackDelegateCreateWithThreadpool(NULL, context);
+  TfLiteXNNPackDelegateOptions marked = *options;
+  marked.fusebox_layout = FUSEBOX_TFLITE_XNNPACK_LAYOUT;
+  return TfLiteXNNPackDelegateCreateWithThreadpool(&marked, context);
+}
+static inline TfLiteDelegate* FuseboxTfLiteXNNPackDelegateCreate(
+    const TfLiteXNNPackDelegateOptions* options) {
+  if (options == NULL) return TfLiteXNNPackDelegateCreate(NULL);
+  TfLiteXNNPackDelegateOptions marked = *options;
+  marked.fusebox_layout = FUSEBOX_TFLITE_XNNPACK_LAYOUT;
+  return TfLiteXNNPackDelegateCreate(&marked);
+}
+#define TfLiteXNNPackDelegateOptionsDefault FuseboxTfLiteXNNPackDelegateOptionsDefault
+#define TfLiteXNNPackDelegateCreate FuseboxTfLiteXNNPackDelegateCreate
+#define TfLiteXNNPackDelegateCreateWithThreadpool FuseboxTfLiteXNNPackDelegateCreateWithThreadpool
+#endif
 /* NULL: the threads are the interpreter's. */
 TFL_CAPI_EXPORT void* TfLiteXNNPackDelegateGetThreadPool(TfLiteDelegate* delegate);
 /* NULL: of another delegate. */
