@@ -10,4 +10,4 @@
 using namespace fusebox::nn;
 
 FUSEBOX_PLUGIN("fusebox.nn", "1.0.0", RmsNormRule, L2NormRule, GroupNormRule, LayerNormRule, RmsNorm, L2Norm,
-               GroupNorm, AttentionRule, Attention, OneOpRule)
+               GroupNorm, AttentionRule, TransposedAttentionRule, Attention, OneOpRule)

@@ -15,6 +15,7 @@
 namespace fusebox::nn_test {
 namespace {
 
+using conformance::Bool;
 using conformance::Case;
 using conformance::Data;
 using conformance::F32;
@@ -148,6 +149,17 @@ TEST(NnKernels, Attention) {
       {.name = "a mask of three keys",
        .operands = {q, k, v, F32({1, 1, 2, 3}, {0})},
        .refused = "is not broadcast to [batch, heads, positions, keys]"},
+      {.name = "a bool mask",
+       .operands = {q, k, v, Bool({1, 1, 2, 2}, {true, false, false, true})},
+       .attrs = {{"scale", 1.0}, {"hidden", -1e4}},
+       .results = {F32({1, 2, 1, 3}, {1, 2, 3, 5, 6, 7})}},
+      {.name = "a bool mask that has no score",
+       .operands = {q, k, v, Bool({1, 2}, {true, false})},
+       .refused = "is bool, expected f32"},
+      {.name = "transposed values alone",
+       .operands = {q, k, v},
+       .attrs = {{"transposed_values", true}},
+       .refused = "needs heads_first"},
       {.name = "other heads of v", .operands = {q, k, F32({1, 2, 2, 3}, {0})}, .refused = "the heads of k"},
   });
 }

@@ -92,7 +92,7 @@ ValueId Site::Reduce(Op op, ValueId v, const std::vector<int32_t>& axes) {
 ValueId Site::Binary(Op op, ValueId a, ValueId b) {
   const Dims x = DimsOf(a), y = DimsOf(b);
   const auto count = [](const Dims& dims) { return Shape(dims).element_count().value_or(INT64_MAX); };
-  return Add(op, {a, b}, x.size() >= y.size() && count(x) >= count(y) ? x : y);
+  return Add(op, {a, b}, x.size() > y.size() || (x.size() == y.size() && count(x) >= count(y)) ? x : y);
 }
 
 void Site::ReturnAll(std::vector<ValueId> values) {
