@@ -7,6 +7,7 @@
 #include <random>
 
 #include "host/fusion/fusion.h"
+#include "host/graph/rewriter.h"
 #include "host/verify/verify.h"
 #include "tests/plugins/composite.h"
 
@@ -60,6 +61,14 @@ ValueId Site::Add(Op op, std::vector<ValueId> operands, Dims dims, Attrs options
 
 ValueId Site::Typed(Op op, std::vector<ValueId> operands, Type type, Attrs options) {
   return body().AddNode(op, operands, {std::move(type)}, std::move(options)).results[0];
+}
+
+std::vector<ValueId> Site::Split(ValueId v, int32_t axis, int64_t parts) {
+  Dims dims = DimsOf(v);
+  dims[static_cast<size_t>(axis)] /= parts;
+  const std::vector<Type> types(static_cast<size_t>(parts), Type{DType::kF32, Shape(dims)});
+  const ValueId dimension = body().AddConst<int32_t>(DType::kI32, Shape::Scalar(), {axis});
+  return body().AddNode(Op::kSplit, {dimension, v}, types, MakeAttrs("num_splits", parts)).results;
 }
 
 ValueId Site::Floats(Dims dims, std::vector<float> values) {
