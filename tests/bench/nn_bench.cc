@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plugin nn: attention beside its body through the delegate xnnpack, in time and memory; the time to load
-// the plugin; and what the ABI costs per node. The sample swiglu_block beside its body.
+// the plugin; and what the ABI costs per node. Composites of decoders and the sample swiglu_block beside
+// their bodies.
 //
 //   nn_bench --nn FOLDER --xnnpack FOLDER [--swiglu FOLDER] [--seconds S] [--rounds N]
 //
@@ -18,6 +19,7 @@
 
 #include "host/session.h"
 #include "tests/bench/interleave.h"
+#include "tests/bench/nn_composites.h"
 #include "tests/bench/row.h"
 
 namespace fusebox::bench {
@@ -92,10 +94,10 @@ struct Attention {
   }
 };
 
-Result<std::shared_ptr<Registry>> OnlyPlugin(const std::string& folder) {
+Result<std::shared_ptr<Registry>> OnlyPlugins(std::vector<std::string> folders) {
   Config config;
   config.search_default_path = false;
-  config.plugins = {folder};
+  config.plugins = {folders.begin(), folders.end()};
   return Registry::Create(config);
 }
 
@@ -105,10 +107,22 @@ struct Opened {
   double bytes = 0;
 };
 
-Status Fill(Session& session) {
+// Integers are their own numbers; `seen` of the elements along the last dimension of a mask are true.
+Status Fill(Session& session, size_t seen = 0) {
   uint64_t state = 1;
   for (int i = 0; i < static_cast<int>(session.inputs().size()); ++i) {
     FUSEBOX_ASSIGN(const auto bytes, session.InputData(i));
+    const Type& type = session.inputs()[static_cast<size_t>(i)].type;
+    if (type.dtype == DType::kBool) {
+      const auto keys = static_cast<size_t>(type.shape.dims().back());
+      for (size_t k = 0; k < bytes.size(); ++k) bytes[k] = std::byte{k % keys < seen};
+      continue;
+    }
+    if (type.dtype == DType::kI32) {
+      auto* const integers = reinterpret_cast<int32_t*>(bytes.data());
+      for (size_t k = 0; k < bytes.size() / sizeof(int32_t); ++k) integers[k] = static_cast<int32_t>(k);
+      continue;
+    }
     auto* const values = reinterpret_cast<float*>(bytes.data());
     for (size_t k = 0; k < bytes.size() / sizeof(float); ++k) {
       state = state * 6364136223846793005 + 1442695040888963407;
@@ -123,14 +137,14 @@ size_t Allocated() {
   return info.uordblks + info.hblkhd;
 }
 
-Result<Opened> Open(std::unique_ptr<Module> module, const std::string& plugin,
-                    const std::shared_ptr<ThreadPool>& pool) {
-  FUSEBOX_ASSIGN(const auto registry, OnlyPlugin(plugin));
+Result<Opened> Open(std::unique_ptr<Module> module, std::vector<std::string> plugins,
+                    const std::shared_ptr<ThreadPool>& pool, size_t seen = 0) {
+  FUSEBOX_ASSIGN(const auto registry, OnlyPlugins(std::move(plugins)));
   FUSEBOX_ASSIGN(const auto model, Model::FromModule(std::move(module), {.registry = registry}));
   const size_t before = Allocated();
   Opened out;
   FUSEBOX_ASSIGN(out.session, Session::Create(model, {.pool = pool}));
-  FUSEBOX_TRY(Fill(*out.session));
+  FUSEBOX_TRY(Fill(*out.session, seen));
   FUSEBOX_TRY(out.session->Run());
   const size_t io = 4 * ByteSize(out.session->outputs()[0].type).value_or(0);
   out.bytes = static_cast<double>(Allocated() - before) - static_cast<double>(io);
@@ -149,8 +163,8 @@ double LargestDifference(Session& a, Session& b) {
 Status CompareAttention(const Attention& attention, int threads, const Arguments& arguments) {
   // One pool: the waiting threads of another one would spin on the cores that this one needs.
   FUSEBOX_ASSIGN(const auto pool, ThreadPool::Create(threads));
-  FUSEBOX_ASSIGN(const Opened fused, Open(attention.Build(true), arguments.nn, pool));
-  FUSEBOX_ASSIGN(const Opened body, Open(attention.Build(false), arguments.xnnpack, pool));
+  FUSEBOX_ASSIGN(const Opened fused, Open(attention.Build(true), {arguments.nn}, pool));
+  FUSEBOX_ASSIGN(const Opened body, Open(attention.Build(false), {arguments.xnnpack}, pool));
   const std::string job = "attention, " + attention.Name() + ", " + std::to_string(threads) + " threads";
   const double difference = LargestDifference(*fused.session, *body.session);
   if (!(difference < 1e-5)) return Internal(job + " differs from its body by " + std::to_string(difference));
@@ -169,6 +183,26 @@ Status CompareAttention(const Attention& attention, int threads, const Arguments
   for (size_t i = 0; i < rounds.size(); ++i) {
     WriteRow({"nn", job, "run", "ms"}, kOurs, static_cast<int>(i), rounds[i].a);
     WriteRow({"nn", job, "run", "ms"}, kPeer, static_cast<int>(i), rounds[i].b);
+  }
+  return {};
+}
+
+// Both sides may use XNNPACK, which places the builtin ops.
+Status CompareComposite(const CompositeJob& composite, int threads, const Arguments& arguments) {
+  FUSEBOX_ASSIGN(const auto pool, ThreadPool::Create(threads));
+  const std::vector<std::string> plugins = {arguments.nn, arguments.xnnpack};
+  const auto seen = static_cast<size_t>(composite.seen);
+  FUSEBOX_ASSIGN(const Opened fused, Open(composite.Build(true), plugins, pool, seen));
+  FUSEBOX_ASSIGN(const Opened body, Open(composite.Build(false), plugins, pool, seen));
+  const std::string job = composite.title + ", " + std::to_string(threads) + " threads";
+  const double difference = LargestDifference(*fused.session, *body.session);
+  if (!(difference < 1e-3)) return Internal(job + " differs from its body by " + std::to_string(difference));
+  FUSEBOX_ASSIGN(const auto rounds,
+                 Interleave([&] { return fused.session->Run(); }, [&] { return body.session->Run(); },
+                            arguments.seconds, threads));
+  for (size_t i = 0; i < rounds.size(); ++i) {
+    WriteRow({"nn", job, "run", "ms"}, kOurs, static_cast<int>(i), rounds[i].a);
+    WriteRow({"nn", job, "run", "ms"}, "body", static_cast<int>(i), rounds[i].b);
   }
   return {};
 }
@@ -222,8 +256,8 @@ struct GatedMlp {
 
 Status CompareMlp(const GatedMlp& mlp, int threads, const Arguments& arguments) {
   FUSEBOX_ASSIGN(const auto pool, ThreadPool::Create(threads));
-  FUSEBOX_ASSIGN(const Opened fused, Open(mlp.Build(true), arguments.swiglu, pool));
-  FUSEBOX_ASSIGN(const Opened body, Open(mlp.Build(false), arguments.xnnpack, pool));
+  FUSEBOX_ASSIGN(const Opened fused, Open(mlp.Build(true), {arguments.swiglu}, pool));
+  FUSEBOX_ASSIGN(const Opened body, Open(mlp.Build(false), {arguments.xnnpack}, pool));
   const std::string job = mlp.Name() + ", " + std::to_string(threads) + " threads";
   const double difference = LargestDifference(*fused.session, *body.session);
   if (!(difference < 1e-4)) return Internal(job + " differs from its body by " + std::to_string(difference));
@@ -290,7 +324,7 @@ Status MeasureEmpty(int rounds) {
 }
 
 Status MeasureLoad(const std::string& folder) {
-  FUSEBOX_ASSIGN(const auto registry, OnlyPlugin(folder));
+  FUSEBOX_ASSIGN(const auto registry, OnlyPlugins({folder}));
   Status status;
   const double load = Nanoseconds(1, [&] { status = registry->LoadAll(); }) / 1000;
   WriteRow({"nn", "plugin fusebox.nn", "load", "us"}, kOurs, 0, load);
@@ -310,6 +344,9 @@ int Main(const Arguments& arguments) {
          {Attention{1, true}, Attention{1, false}, Attention{8, true}, Attention{8, false}})
       good =
           Report("attention, " + attention.Name(), CompareAttention(attention, threads, arguments)) && good;
+  for (const int threads : {1, 2})
+    for (const CompositeJob& composite : CompositeJobs())
+      good = Report(composite.title, CompareComposite(composite, threads, arguments)) && good;
   for (const int threads : {1, 2})
     for (const GatedMlp& mlp :
          {GatedMlp{1, 128, 512}, GatedMlp{64, 128, 512}, GatedMlp{1, 512, 1408}, GatedMlp{64, 512, 1408}})

@@ -114,20 +114,20 @@ class Rows : public Passes<Rows<kWidth>> {
     const float scale = this->QueryScale();
     const size_t depth = block_.k.depth;
     for (size_t row = 0; row < kRows; ++row) {
-      const float* const q = block_.q + Position(row) * block_.q_stride + Head(row) * depth;
+      const float* const q = block_.q + Position(row) * block_.q_stride + Head(row) * block_.q_head;
       for (size_t i = 0; i < depth; ++i) q_[i * kRows + row] = row < block_.rows ? q[i] * scale : 0;
     }
   }
 
   void Step(size_t begin, size_t end, float hidden) {
     const Plain k = Converted(block_.k, begin, end, converted_);
-    Multiply<kWidth>({k.data, k.stride, 1, q_, block_.k.depth, scores_, nullptr}, end - begin);
+    Multiply<kWidth>({k.data, k.key, 1, q_, block_.k.depth, scores_, nullptr}, end - begin);
     if (block_.cap > 0) Cap(end - begin);
     if (block_.mask) AddMask(begin, end);
     if (block_.causal && end > Position(0) + 1) HideLater(begin, end, hidden);
     for (size_t p = 0; p < kRows; p += kFloatLanes) Exponentiate(p, end - begin);
     const Plain v = Converted(block_.v, begin, end, converted_ + kKeyBlock * block_.k.depth);
-    Multiply<kWidth>({v.data, 1, v.stride, scores_, end - begin, out_, factor_}, block_.v.depth);
+    Multiply<kWidth>({v.data, v.feature, v.key, scores_, end - begin, out_, factor_}, block_.v.depth);
   }
 
   void Cap(size_t keys) {
@@ -148,8 +148,10 @@ class Rows : public Passes<Rows<kWidth>> {
       const auto indices = hn::Load(di, offsets);
       for (size_t key = 0; key < end - begin; ++key) {
         float* const score = scores_ + key * kRows + p;
-        hn::StoreU(hn::Add(hn::LoadU(fd, score), hn::GatherIndex(fd, mask + key * block_.mask_key, indices)),
-                   fd, score);
+        const FloatVector added = hn::GatherIndex(fd, mask + key * block_.mask_key, indices);
+        FloatVector sum = hn::Add(hn::LoadU(fd, score), added);
+        if (block_.mask_replaces) sum = hn::IfThenElse(hn::Ne(added, hn::Zero(fd)), added, sum);
+        hn::StoreU(sum, fd, score);
       }
     }
   }
@@ -185,7 +187,7 @@ class Rows : public Passes<Rows<kWidth>> {
   void StoreResults() const {
     const size_t depth = block_.v.depth;
     for (size_t row = 0; row < block_.rows; ++row) {
-      float* const out = block_.out + Position(row) * block_.out_stride + Head(row) * depth;
+      float* const out = block_.out + Position(row) * block_.out_stride + Head(row) * block_.out_head;
       const float factor = this->ResultScale() / sum_[row];
       for (size_t i = 0; i < depth; ++i) out[i] = out_[i * kRows + row] * factor;
     }

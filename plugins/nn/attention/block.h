@@ -14,8 +14,8 @@
 
 namespace fusebox::nn {
 
-// Elements of K or V of one head, of `stride` elements from one key to the next. Real value: scale * (stored
-// - zero).
+// Elements of K or V of one head, of `stride` elements from one key to the next, or, if it is transposed,
+// from one feature to the next: then the keys of a feature are adjacent. Real value: scale * (stored - zero).
 struct Cache {
   enum class Type { kF32, kF16, kI8 };
   const void* data;
@@ -23,13 +23,15 @@ struct Cache {
   Type type;
   float scale;  // kI8
   int32_t zero;
+  bool transposed = false;  // V only
 };
 
 // Query heads that share a head of K and V are neighbors: row r is position r / group, head r % group.
 struct AttentionBlock {
   const float* q;  // position 0, first head
   float* out;
-  size_t q_stride, out_stride;  // elements from one position to the next; heads are adjacent
+  size_t q_stride, out_stride;  // elements from one position to the next
+  size_t q_head, out_head;      // from one head to the next
   size_t group;
   size_t first, rows;  // rows: at most AttentionCode::rows
   Cache k, v;
@@ -40,6 +42,8 @@ struct AttentionBlock {
   bool selects;
   const float* mask;                          // null: none; position 0, first head, key 0
   size_t mask_position, mask_head, mask_key;  // strides, 0 where it is broadcast
+  bool mask_replaces;  // a mask that is not 0 becomes the score, instead of being added to it
+  float hidden;        // keys whose mask is this or less are not read; kHiddenByMask for masks that add
   float scale;
   float cap;       // 0: none; else scores become cap * tanh(score / cap)
   float* scratch;  // ScratchFloats
@@ -52,6 +56,8 @@ struct AttentionCode {
 
 // Added to a score, this or less makes the weight of a key 0, unless all keys of the row have such scores.
 constexpr float kHiddenByMask = -1e9f;
+// So much below the largest score of a row, the weight of a key is 0.
+constexpr float kWeightless = 200;
 
 constexpr size_t kKeyBlock = 96;  // a multiple of the rows of a tile
 

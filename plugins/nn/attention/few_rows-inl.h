@@ -43,7 +43,7 @@ class FewRows : public Passes<FewRows> {
     const float scale = QueryScale();
     const size_t depth = block_.k.depth;
     for (size_t row = 0; row < block_.rows; ++row) {
-      const float* const q = block_.q + Position(row) * block_.q_stride + Head(row) * depth;
+      const float* const q = block_.q + Position(row) * block_.q_stride + Head(row) * block_.q_head;
       for (size_t i = 0; i < depth; ++i) q_[row * depth + i] = q[i] * scale;
     }
   }
@@ -57,12 +57,12 @@ class FewRows : public Passes<FewRows> {
   void Step(size_t begin, size_t end, float hidden) {
     const Plain k = Converted(block_.k, begin, end, converted_);
     for (size_t key = 0; key < end - begin; ++key) {
-      const float* const row = k.data + key * k.stride;
-      // Heads of one position are adjacent: the next key is not.
+      const float* const row = k.data + key * k.key;
+      // The heads of one position may be adjacent: then the next key is not.
       for (size_t i = 0; i < block_.k.depth; i += 64 / sizeof(float))
-        __builtin_prefetch(row + kAhead * k.stride + i);
+        __builtin_prefetch(row + kAhead * k.key + i);
       for (size_t r = 0; r < block_.rows; ++r)
-        scores_[r * kKeyBlock + key] = Dot(q_ + r * block_.k.depth, row);
+        scores_[r * kKeyBlock + key] = Dot(q_ + r * block_.k.depth, row, block_.k.depth);
     }
     for (size_t row = 0; row < block_.rows; ++row) {
       if (block_.cap > 0) Cap(row, end - begin);
@@ -82,8 +82,7 @@ class FewRows : public Passes<FewRows> {
     }
   }
 
-  HWY_INLINE float Dot(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b) const {
-    const size_t depth = block_.k.depth;
+  static HWY_INLINE float Dot(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, size_t depth) {
     FloatVector x = hn::Zero(fd);
     FloatVector y = x;
     size_t i = 0;
@@ -108,7 +107,11 @@ class FewRows : public Passes<FewRows> {
     const float* const mask =
         block_.mask + Position(row) * block_.mask_position + Head(row) * block_.mask_head;
     float* const scores = scores_ + row * kKeyBlock;
-    for (size_t key = begin; key < end; ++key) scores[key - begin] += mask[key * block_.mask_key];
+    for (size_t key = begin; key < end; ++key) {
+      const float added = mask[key * block_.mask_key];
+      float& score = scores[key - begin];
+      score = block_.mask_replaces && added != 0 ? added : score + added;
+    }
   }
 
   // Scores become exp(score - maximum), and 0 up to the next vector. What was summed before is scaled.
@@ -136,9 +139,33 @@ class FewRows : public Passes<FewRows> {
       *out *= factor;
   }
 
+  // Adds the values, weighted by the scores of kRows rows, where the keys of a feature are adjacent. The next
+  // feature lies in another page.
+  template <size_t kRows>
+  HWY_INLINE void AddTransposed(size_t row, const Plain& v, size_t keys) {
+    const size_t depth = block_.v.depth;
+    const float* const weights = scores_ + row * kKeyBlock;
+    for (size_t i = 0; i < depth; ++i) {
+      const float* const values = v.data + i * v.feature;
+      FloatVector sums[kRows];
+#pragma GCC unroll 4
+      for (size_t r = 0; r < kRows; ++r) sums[r] = hn::Zero(fd);
+      for (size_t key = 0; key < keys; key += kFloatLanes) {
+        __builtin_prefetch(values + kAhead * v.feature + key);
+        const FloatVector column = LoadSome(values + key, keys - key);
+#pragma GCC unroll 4
+        for (size_t r = 0; r < kRows; ++r)
+          sums[r] = hn::MulAdd(hn::LoadU(fd, weights + r * kKeyBlock + key), column, sums[r]);
+      }
+#pragma GCC unroll 4
+      for (size_t r = 0; r < kRows; ++r) out_[(row + r) * depth + i] += hn::ReduceSum(fd, sums[r]);
+    }
+  }
+
   // Adds the values, weighted by the scores of kRows rows.
   template <size_t kRows>
   HWY_INLINE void AddValues(size_t row, const Plain& v, size_t keys) {
+    if (block_.v.transposed) return AddTransposed<kRows>(row, v, keys);
     const size_t depth = block_.v.depth;
     size_t i = 0;
     for (; i + kTile * kFloatLanes <= depth; i += kTile * kFloatLanes)
@@ -147,7 +174,7 @@ class FewRows : public Passes<FewRows> {
     for (; i < depth; ++i) {
       for (size_t r = row; r < row + kRows; ++r)
         for (size_t key = 0; key < keys; ++key)
-          out_[r * depth + i] += scores_[r * kKeyBlock + key] * v.data[key * v.stride + i];
+          out_[r * depth + i] += scores_[r * kKeyBlock + key] * v.data[key * v.key + i];
     }
   }
 
@@ -163,11 +190,11 @@ class FewRows : public Passes<FewRows> {
         sums[r][p] = hn::LoadU(fd, out + r * block_.v.depth + p * kFloatLanes);
     }
     for (size_t key = 0; key < keys; ++key) {
-      const float* const values = v.data + key * v.stride + feature;
+      const float* const values = v.data + key * v.key + feature;
       FloatVector columns[kVectors];
 #pragma GCC unroll 4
       for (size_t p = 0; p < kVectors; ++p) {
-        __builtin_prefetch(values + kAhead * v.stride + p * kFloatLanes);
+        __builtin_prefetch(values + kAhead * v.key + p * kFloatLanes);
         columns[p] = hn::LoadU(fd, values + p * kFloatLanes);
       }
 #pragma GCC unroll 4
@@ -188,7 +215,7 @@ class FewRows : public Passes<FewRows> {
   void StoreResults() const {
     const size_t depth = block_.v.depth;
     for (size_t row = 0; row < block_.rows; ++row) {
-      float* const out = block_.out + Position(row) * block_.out_stride + Head(row) * depth;
+      float* const out = block_.out + Position(row) * block_.out_stride + Head(row) * block_.out_head;
       const float factor = ResultScale() / sum_[row];
       for (size_t i = 0; i < depth; ++i) out[i] = out_[row * depth + i] * factor;
     }

@@ -35,24 +35,30 @@ HWY_INLINE void FromBytes(const int8_t* from, size_t count, int32_t zero, float*
   for (size_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i] - zero);
 }
 
-// Rows [begin, end) of a cache in f32; their scale is the caller's. f32 stays in place.
+// Keys [begin, end) of a cache in f32; their scale is the caller's. f32 stays in place.
 struct Plain {
   const float* data;
-  size_t stride;
+  size_t key, feature;  // elements from one to the next
 };
 
 Plain Converted(const Cache& cache, size_t begin, size_t end, float* to) {
+  const size_t lines = cache.transposed ? cache.depth : end - begin;
+  const size_t count = cache.transposed ? end - begin : cache.depth;
+  const size_t first = cache.transposed ? begin : begin * cache.stride;
+  const auto plain = [&](const float* data, size_t line) {
+    return cache.transposed ? Plain{data, 1, line} : Plain{data, line, 1};
+  };
   if (cache.type == Cache::Type::kF32)
-    return {static_cast<const float*>(cache.data) + begin * cache.stride, cache.stride};
-  for (size_t row = begin; row < end; ++row) {
-    float* const out = to + (row - begin) * cache.depth;
+    return plain(static_cast<const float*>(cache.data) + first, cache.stride);
+  for (size_t line = 0; line < lines; ++line) {
+    const size_t at = first + line * cache.stride;
     if (cache.type == Cache::Type::kF16) {
-      FromHalf(static_cast<const uint16_t*>(cache.data) + row * cache.stride, cache.depth, out);
+      FromHalf(static_cast<const uint16_t*>(cache.data) + at, count, to + line * count);
     } else {
-      FromBytes(static_cast<const int8_t*>(cache.data) + row * cache.stride, cache.depth, cache.zero, out);
+      FromBytes(static_cast<const int8_t*>(cache.data) + at, count, cache.zero, to + line * count);
     }
   }
-  return {to, cache.depth};
+  return plain(to, count);
 }
 
 // exp(score - base)
@@ -70,9 +76,10 @@ class Passes {
   void Attend() {
     self().LoadQueries();
     const bool skipped = Pass(LastKey(), kNone, block_.mask != nullptr);
+    const float seen = block_.mask_replaces ? block_.hidden + kWeightless : block_.hidden / 2;
     for (size_t row = 0; (block_.causal || skipped) && row < block_.rows; ++row) {
       const float most = self().Most(row);
-      if (skipped ? most > kHiddenByMask / 2 : most != kNone) continue;
+      if (skipped ? most > seen : most != kNone) continue;
       // No score of the row is a usual number. Then the keys that a mask of finite values hides weigh more.
       Pass(block_.keys, std::numeric_limits<float>::lowest(), false);
       break;
@@ -128,11 +135,11 @@ class Passes {
     return true;
   }
 
-  static bool AllHidden(const float* mask, size_t keys) {
+  bool AllHidden(const float* mask, size_t keys) const {
     size_t key = 0;
     for (; key + kFloatLanes <= keys; key += kFloatLanes)
-      if (!hn::AllTrue(fd, hn::Le(hn::LoadU(fd, mask + key), hn::Set(fd, kHiddenByMask)))) return false;
-    while (key < keys && mask[key] <= kHiddenByMask) ++key;
+      if (!hn::AllTrue(fd, hn::Le(hn::LoadU(fd, mask + key), hn::Set(fd, block_.hidden)))) return false;
+    while (key < keys && mask[key] <= block_.hidden) ++key;
     return key == keys;
   }
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
+#include "plugins/nn/body/body.h"
 #include "plugins/nn/norms/group_norm.h"
 #include "plugins/nn/norms/rows.h"
 
@@ -10,8 +11,6 @@ namespace {
 constexpr uint32_t kX = 0;
 constexpr uint32_t kScale = 1;
 constexpr uint32_t kBias = 2;
-
-[[noreturn]] void DeclineBody(std::string why) { throw Reject{"BODY", std::move(why)}; }
 
 // The facts that a rule emits the op from.
 struct Form {

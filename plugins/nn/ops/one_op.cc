@@ -159,6 +159,8 @@ constexpr Row kRows[] = {
     {"tfl.unpack", Unpack},
     {"tfl.slice", Slice},
     {"tfl.dynamic_update_slice", UpdateSlice},
+    {"odml.runtime_bmm", RuntimeProduct},
+    {"odml.cache_update", CacheUpdate},
     {"odml.random_uniform", [](const Site& s, Build& b) { Random(s, b, "RANDOM_UNIFORM"); }},
     {"odml.random_standard_normal", [](const Site& s, Build& b) { Random(s, b, "RANDOM_STANDARD_NORMAL"); }},
     {"aten.avg_pool2d.default", AveragePool},

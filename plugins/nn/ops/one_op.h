@@ -46,4 +46,8 @@ void ResizeBilinear(const Site&, Build&);
 void ResizeNearest(const Site&, Build&);
 void MirrorPad(const Site&, Build&);
 
+// Parameters of the runtime, i32, are an operand, which the op does not need.
+void RuntimeProduct(const Site&, Build&);
+void CacheUpdate(const Site&, Build&);
+
 }  // namespace fusebox::nn

@@ -28,7 +28,7 @@ struct Stored {
   std::vector<int8_t> bytes;
   nn::Cache cache;
 
-  Stored(nn::Cache::Type type, size_t keys, size_t depth, uint32_t seed)
+  Stored(nn::Cache::Type type, size_t keys, size_t depth, uint32_t seed, bool transposed = false)
       : floats(Uniform(keys * depth, seed)), halves(floats.size()), bytes(floats.size()) {
     for (size_t i = 0; i < floats.size(); ++i) {
       bytes[i] = static_cast<int8_t>(floats[i] * 60);
@@ -39,7 +39,7 @@ struct Stored {
     const void* const data = type == kF32   ? static_cast<const void*>(floats.data())
                              : type == kF16 ? static_cast<const void*>(halves.data())
                                             : bytes.data();
-    cache = {data, depth, depth, type, 0.03f, -4};
+    cache = {data, transposed ? keys : depth, depth, type, 0.03f, -4, transposed};
   }
 };
 
@@ -49,7 +49,7 @@ double HalfValue(uint16_t half) {
 }
 
 double At(const nn::Cache& c, size_t key, size_t i) {
-  const size_t at = key * c.stride + i;
+  const size_t at = c.transposed ? i * c.stride + key : key * c.stride + i;
   switch (c.type) {
     case nn::Cache::Type::kF32: return static_cast<double>(static_cast<const float*>(c.data)[at]);
     case nn::Cache::Type::kF16: return HalfValue(static_cast<const uint16_t*>(c.data)[at]);
@@ -67,13 +67,13 @@ std::vector<double> Expected(const nn::AttentionBlock& b) {
     for (size_t key = 0; key < keys; ++key) {
       for (size_t i = 0; i < b.k.depth; ++i)
         scores[key] +=
-            static_cast<double>(b.q[position * b.q_stride + head * b.k.depth + i]) * At(b.k, key, i);
+            static_cast<double>(b.q[position * b.q_stride + head * b.q_head + i]) * At(b.k, key, i);
       scores[key] *= static_cast<double>(b.scale);
       if (b.cap > 0)
         scores[key] = static_cast<double>(b.cap) * std::tanh(scores[key] / static_cast<double>(b.cap));
-      if (b.mask)
-        scores[key] +=
-            static_cast<double>(b.mask[position * b.mask_position + head * b.mask_head + key * b.mask_key]);
+      if (!b.mask) continue;
+      const float mask = b.mask[position * b.mask_position + head * b.mask_head + key * b.mask_key];
+      scores[key] = static_cast<double>(mask) + (b.mask_replaces && mask != 0 ? 0 : scores[key]);
     }
     const double most = *std::ranges::max_element(scores);
     double sum = 0;
@@ -103,6 +103,8 @@ void ExpectTheDefinition(const nn::AttentionCode& code, const Sizes& s, size_t r
                                  .out = out.data(),
                                  .q_stride = s.group * s.depth,
                                  .out_stride = s.group * s.value_depth,
+                                 .q_head = s.depth,
+                                 .out_head = s.value_depth,
                                  .group = s.group,
                                  .first = first,
                                  .rows = rows,
@@ -115,6 +117,8 @@ void ExpectTheDefinition(const nn::AttentionCode& code, const Sizes& s, size_t r
                                  .mask_position = s.keys,
                                  .mask_head = 0,
                                  .mask_key = 1,
+                                 .mask_replaces = false,
+                                 .hidden = nn::kHiddenByMask,
                                  .scale = 0.4f,
                                  .cap = cap,
                                  .scratch = scratch.data()};
@@ -126,6 +130,51 @@ void ExpectTheDefinition(const nn::AttentionCode& code, const Sizes& s, size_t r
       EXPECT_EQ(out[i], 77) << i;
     } else EXPECT_NEAR(static_cast<double>(out[i]), expected[at], 1e-5) << s.depth << " " << rows << " " << i;
   }
+}
+
+// Heads before positions; masks of 0 and `hidden`, which replace the scores.
+void ExpectTransposed(const nn::AttentionCode& code, const Sizes& s, size_t rows, float hidden,
+                      nn::Cache::Type type) {
+  const size_t positions = (rows + s.group - 1) / s.group;
+  const auto q = Uniform(positions * s.group * s.depth, 1);
+  std::vector<float> mask = Uniform(positions * s.keys, 4);
+  for (float& value : mask) value = value < 0.5f ? 0 : hidden;
+  std::fill_n(mask.begin(), s.keys, hidden);  // all keys of the first position
+  const Stored k(type, s.keys, s.depth, 2);
+  const Stored v(type, s.keys, s.value_depth, 3, true);
+  std::vector<float> out(positions * s.group * s.value_depth);
+  std::vector<float> scratch(
+      nn::ScratchFloats(code.rows, s.depth, s.value_depth, type != nn::Cache::Type::kF32), NAN);
+  const nn::AttentionBlock block{.q = q.data(),
+                                 .out = out.data(),
+                                 .q_stride = s.depth,
+                                 .out_stride = s.value_depth,
+                                 .q_head = positions * s.depth,
+                                 .out_head = positions * s.value_depth,
+                                 .group = s.group,
+                                 .first = 0,
+                                 .rows = rows,
+                                 .k = k.cache,
+                                 .v = v.cache,
+                                 .keys = s.keys,
+                                 .causal = false,
+                                 .selects = false,
+                                 .mask = mask.data(),
+                                 .mask_position = s.keys,
+                                 .mask_head = 0,
+                                 .mask_key = 1,
+                                 .mask_replaces = true,
+                                 .hidden = hidden,
+                                 .scale = 0.1f,
+                                 .cap = 0,
+                                 .scratch = scratch.data()};
+  code.attend(block);
+  const auto expected = Expected(block);
+  for (size_t row = 0; row < rows; ++row)
+    for (size_t i = 0; i < s.value_depth; ++i)
+      EXPECT_NEAR(static_cast<double>(out[(row % s.group * positions + row / s.group) * s.value_depth + i]),
+                  expected[row * s.value_depth + i], 1e-5)
+          << s.depth << " " << rows << " " << row << " " << i;
 }
 
 class Targets : public ::testing::TestWithParam<size_t> {};
@@ -140,6 +189,15 @@ TEST_P(Targets, ComputeTheDefinition) {
       for (const auto type : {kF16, kI8}) ExpectTheDefinition(code, sizes, rows, true, 0, type);
     }
   }
+}
+
+TEST_P(Targets, ComputeTransposedValues) {
+  const nn::AttentionCode& code = *nn::AttentionCodes()[GetParam()];
+  for (const Sizes& sizes : {Sizes{64, 64, 300, 1}, {7, 13, 96, 3}, {1, 1, 97, 2}, {33, 5, 1, 4}})
+    for (size_t rows = 1; rows <= code.rows; rows += rows < 9 ? 1 : std::max<size_t>(1, code.rows / 5))
+      for (const float hidden : {-3.0f, -1e4f, -1e30f})
+        for (const auto type : {nn::Cache::Type::kF32, nn::Cache::Type::kF16, nn::Cache::Type::kI8})
+          ExpectTransposed(code, sizes, rows, hidden, type);
 }
 
 // Results of two positions with two heads. The mask hides keys outside of [97, 120) from the first position,
@@ -161,6 +219,8 @@ std::vector<float> WithMask(const nn::AttentionCode& code, float hidden, bool hi
                                  .out = out.data(),
                                  .q_stride = kGroup * kDepth,
                                  .out_stride = kGroup * kDepth,
+                                 .q_head = kDepth,
+                                 .out_head = kDepth,
                                  .group = kGroup,
                                  .first = 0,
                                  .rows = kRows,
@@ -173,6 +233,8 @@ std::vector<float> WithMask(const nn::AttentionCode& code, float hidden, bool hi
                                  .mask_position = kKeys,
                                  .mask_head = 0,
                                  .mask_key = 1,
+                                 .mask_replaces = false,
+                                 .hidden = nn::kHiddenByMask,
                                  .scale = 0.4f,
                                  .cap = 0,
                                  .scratch = scratch.data()};

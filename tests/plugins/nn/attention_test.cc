@@ -174,6 +174,10 @@ TEST(AttentionRule, DeclinesWithTheReason) {
   EXPECT_THAT(no_softmax.Emitted(), HasSubstr("no SOFTMAX"));
 }
 
+TEST(AttentionRule, AcceptsNoPositions) {
+  EXPECT_THAT(AttentionOf({.positions = 0}).Emitted(), StartsWith("fusebox.attention{"));
+}
+
 // [batch, head, position, feature] instead: the body's rows of scores are others.
 TEST(AttentionRule, DeclinesAnotherLayout) {
   Site s("odml.scaled_dot_product_attention");

@@ -10,14 +10,17 @@
 #include "plugins/nn/norms/group_norm.h"
 #include "plugins/nn/norms/l2_norm.h"
 #include "plugins/nn/norms/rms_norm.h"
+#include "plugins/nn/rope/rope.h"
 #include "tests/conformance/cases/harness.h"
 
 namespace fusebox::nn_test {
 namespace {
 
+using conformance::Bool;
 using conformance::Case;
 using conformance::Data;
 using conformance::F32;
+using conformance::I32;
 using conformance::I8;
 
 template <class K>
@@ -148,7 +151,55 @@ TEST(NnKernels, Attention) {
       {.name = "a mask of three keys",
        .operands = {q, k, v, F32({1, 1, 2, 3}, {0})},
        .refused = "is not broadcast to [batch, heads, positions, keys]"},
+      {.name = "a bool mask",
+       .operands = {q, k, v, Bool({1, 1, 2, 2}, {true, false, false, true})},
+       .attrs = {{"scale", 1.0}, {"hidden", -1e4}},
+       .results = {F32({1, 2, 1, 3}, {1, 2, 3, 5, 6, 7})}},
+      {.name = "a bool mask that has no score",
+       .operands = {q, k, v, Bool({1, 2}, {true, false})},
+       .refused = "is bool, expected f32"},
+      {.name = "transposed values alone",
+       .operands = {q, k, v},
+       .attrs = {{"transposed_values", true}},
+       .refused = "needs heads_first"},
       {.name = "other heads of v", .operands = {q, k, F32({1, 2, 2, 3}, {0})}, .refused = "the heads of k"},
+  });
+}
+
+TEST(NnKernels, Rope) {
+  const Data x = F32({1, 2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), rate = F32({1}, {0.5f});
+  const Data positions = I32({2}, {0, 1});
+  // cos(0.5) = 0.8775826, sin(0.5) = 0.4794255
+  const Data turned = F32({1, 2, 2, 2}, {1, 2, 0.71504571f, 4.94860679f, 5, 6, 2.30767412f, 10.3766391f});
+  RunAll<nn::Rope>({
+      {.name = "positions in dimension 1",
+       .operands = {x, positions, rate},
+       .attrs = {{"axis", int64_t{1}}},
+       .results = {F32({1, 2, 2, 2}, {1, 2, 3, 4, 1.51135989f, 7.66262311f, 2.30767412f, 10.3766391f})}},
+      {.name = "positions in dimension 2",
+       .operands = {x, positions, rate},
+       .attrs = {{"axis", int64_t{2}}},
+       .results = {turned}},
+      {.name = "divides",
+       .operands = {x, I32({2}, {0, 2}), F32({1}, {4})},
+       .attrs = {{"axis", int64_t{2}}, {"divides", true}},
+       .results = {turned}},
+      {.name = "another number of positions",
+       .operands = {x, I32({3}, {0, 1, 2}), rate},
+       .attrs = {{"axis", int64_t{1}}},
+       .error = "does not have one element per position of dimension 1"},
+      {.name = "another number of rates",
+       .operands = {x, positions, F32({2}, {1, 1})},
+       .attrs = {{"axis", int64_t{1}}},
+       .refused = "one element per pair of features"},
+      {.name = "the dimension of the features",
+       .operands = {x, positions, rate},
+       .attrs = {{"axis", int64_t{3}}},
+       .refused = "is no dimension before the last one"},
+      {.name = "positions in f32",
+       .operands = {x, F32({2}, {0, 1}), rate},
+       .attrs = {{"axis", int64_t{1}}},
+       .refused = "is neither i32 nor i64"},
   });
 }
 

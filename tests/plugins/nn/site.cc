@@ -7,6 +7,7 @@
 #include <random>
 
 #include "host/fusion/fusion.h"
+#include "host/graph/rewriter.h"
 #include "host/verify/verify.h"
 #include "tests/plugins/composite.h"
 
@@ -62,6 +63,14 @@ ValueId Site::Typed(Op op, std::vector<ValueId> operands, Type type, Attrs optio
   return body().AddNode(op, operands, {std::move(type)}, std::move(options)).results[0];
 }
 
+std::vector<ValueId> Site::Split(ValueId v, int32_t axis, int64_t parts) {
+  Dims dims = DimsOf(v);
+  dims[static_cast<size_t>(axis)] /= parts;
+  const std::vector<Type> types(static_cast<size_t>(parts), Type{DType::kF32, Shape(dims)});
+  const ValueId dimension = body().AddConst<int32_t>(DType::kI32, Shape::Scalar(), {axis});
+  return body().AddNode(Op::kSplit, {dimension, v}, types, MakeAttrs("num_splits", parts)).results;
+}
+
 ValueId Site::Floats(Dims dims, std::vector<float> values) {
   return body().AddConst<float>(DType::kF32, Shape(dims), std::move(values));
 }
@@ -92,7 +101,7 @@ ValueId Site::Reduce(Op op, ValueId v, const std::vector<int32_t>& axes) {
 ValueId Site::Binary(Op op, ValueId a, ValueId b) {
   const Dims x = DimsOf(a), y = DimsOf(b);
   const auto count = [](const Dims& dims) { return Shape(dims).element_count().value_or(INT64_MAX); };
-  return Add(op, {a, b}, x.size() >= y.size() && count(x) >= count(y) ? x : y);
+  return Add(op, {a, b}, x.size() > y.size() || (x.size() == y.size() && count(x) >= count(y)) ? x : y);
 }
 
 void Site::ReturnAll(std::vector<ValueId> values) {

@@ -37,6 +37,8 @@ class Site {
   ValueId Binary(Op op, ValueId a, ValueId b);  // has the shape of the larger one
   ValueId Unary(Op op, ValueId a) { return Add(op, {a}, DimsOf(a)); }
   Dims DimsOf(ValueId v) const { return body().value(v).type.shape.dims(); }
+  // Equal parts of v.
+  std::vector<ValueId> Split(ValueId v, int32_t axis, int64_t parts);
   ValueId Typed(Op op, std::vector<ValueId> operands, Type type, Attrs attrs = {});
   // Ends the body.
   void Return(ValueId v) { ReturnAll({v}); }
