@@ -70,9 +70,10 @@ size_t LeftInCgroups(const std::vector<std::string>& folders, const char* limit_
 }  // namespace
 
 size_t AvailableMemory(const std::string& root) {
+  const std::string cgroups = CgroupsOfProcess(root);
   return std::min({LeftOfMachine(root), LeftOfAddresses(root),
-                   LeftInCgroups(CgroupFolders(root, ""), "memory.max", "memory.current", ""),
-                   LeftInCgroups(CgroupFolders(root, "memory"), "memory.limit_in_bytes",
+                   LeftInCgroups(CgroupFolders(root, cgroups, ""), "memory.max", "memory.current", ""),
+                   LeftInCgroups(CgroupFolders(root, cgroups, "memory"), "memory.limit_in_bytes",
                                  "memory.usage_in_bytes", "total_")});
 }
 

@@ -197,13 +197,14 @@ Manifest ManifestOf(const fbx_plugin& plugin) {
     stated.implements = {std::string(FromAbi(rule.implements))};
     manifest.rules.push_back(std::move(stated));
   }
-  std::set<std::string> seen;
+  std::set<std::pair<fbx_op_kind, std::string_view>> seen;
+  manifest.ops.reserve(plugin.kernel_count);
   for (uint32_t i = 0; i < plugin.kernel_count; ++i) {
     const fbx_kernel& kernel = *plugin.kernels[i];
-    ManifestOp op;
+    if (!seen.emplace(kernel.kind, FromAbi(kernel.op)).second) continue;
+    ManifestOp& op = manifest.ops.emplace_back();
     op.kind = kernel.kind;
     op.name = FromAbi(kernel.op);
-    if (seen.insert(OpName(op.kind, op.name)).second) manifest.ops.push_back(std::move(op));
   }
   for (uint32_t i = 0; i < plugin.delegate_count; ++i)
     manifest.delegates.push_back({std::string(FromAbi(plugin.delegates[i]->name)), "", true});

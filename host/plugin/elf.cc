@@ -28,15 +28,10 @@ std::string_view MachineName(unsigned machine) {
   }
 }
 
-std::optional<ElfFile> ReadElf(const std::string& path) {
-  auto file = MapFile(path);
-  return file ? ElfFile::Read(*std::move(file)) : std::nullopt;
-}
-
 }  // namespace
 
-std::string CutOff(const std::string& path) {
-  const auto file = ReadElf(path);
+std::string CutOff(const Buffer& bytes) {
+  const auto file = ElfFile::Read(bytes);
   if (!file) return {};
   const Elf64_Ehdr& header = file->header();
   uint64_t end = 0;  // of everything that the headers refer to; an overflowing sum is invalid
@@ -94,13 +89,14 @@ std::string BuildId(const Buffer& bytes) {
 }
 
 std::string ForeignMachine(const std::string& path) {
-  const auto file = ReadElf(path);
+  const auto bytes = MapFile(path);
+  const auto file = bytes ? ElfFile::Read(*bytes) : std::nullopt;
   if (!file || file->header().e_machine == kOurMachine) return {};
   return std::string(MachineName(file->header().e_machine));
 }
 
-std::string ForeignSanitizer(const std::string& path) {
-  const auto file = ReadElf(path);
+std::string ForeignSanitizer(const Buffer& bytes) {
+  const auto file = ElfFile::Read(bytes);
   if (!file) return {};
   const auto dynamic = file->Dynamic();
   if (!dynamic) return {};

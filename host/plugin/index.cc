@@ -197,7 +197,7 @@ std::string IndexHeader(std::string_view body) {
          std::string(PlatformKey()) + " " + std::to_string(XXH64(body.data(), body.size(), 0)) + "\n";
 }
 
-std::vector<Manifest> ReadIndex(const std::string& path) {
+std::vector<Manifest> ReadIndex(const std::string& path, Owners& owners) {
   std::vector<Manifest> manifests;
   std::error_code error;
   if (!fs::exists(path, error)) return manifests;
@@ -205,7 +205,7 @@ std::vector<Manifest> ReadIndex(const std::string& path) {
     Log("loader").debug("{} is not used: {}", path, why);
     return std::vector<Manifest>();
   };
-  if (const Status owned = CheckOwners(path, path, "it"); !owned) return ignore(owned.error().message);
+  if (const Status owned = owners.Check(path, path, "it"); !owned) return ignore(owned.error().message);
   const auto text = ReadShortFile(path);
   if (!text) return ignore(text.error().message);
   const std::string_view body = std::string_view(*text).substr(std::min(text->find('\n') + 1, text->size()));
@@ -223,10 +223,11 @@ Result<Manifest> ManifestReader::Read(const std::string& path) {
   if (indexed_) {
     const std::string folder = fs::absolute(path).parent_path().parent_path().string();
     auto at = folders_.find(folder);
-    if (at == folders_.end()) at = folders_.emplace(folder, ReadIndex(folder + "/" + kIndexName)).first;
+    if (at == folders_.end())
+      at = folders_.emplace(folder, ReadIndex(folder + "/" + kIndexName, owners)).first;
     const auto known = std::ranges::find(at->second, text, &Manifest::text);
     if (known != at->second.end()) {
-      Manifest manifest = *known;
+      Manifest manifest = std::move(*known);  // has no text from now on, so that it is not found again
       manifest.path = path;
       if (!PlaceLibraries(manifest)) return manifest;
     }

@@ -70,10 +70,12 @@ Result<const fbx_entry*> OpenFile(const std::string& path, const std::string& fi
   try {
     const auto found = open.find(key);
     if (found != open.end()) return entry(found->second);
-    if (const std::string why = CutOff(file); !why.empty()) return Invalid(why);
-    if (const std::string sanitizer = ForeignSanitizer(file); !sanitizer.empty())
-      return Unsupported("it is built with the " + sanitizer + " sanitizer, this host is not" +
-                         std::string(kOtherBuild));
+    if (const auto bytes = MapFile(file)) {
+      if (const std::string why = CutOff(*bytes); !why.empty()) return Invalid(why);
+      if (const std::string sanitizer = ForeignSanitizer(*bytes); !sanitizer.empty())
+        return Unsupported("it is built with the " + sanitizer + " sanitizer, this host is not" +
+                           std::string(kOtherBuild));
+    }
     shared_library library(file, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
     opened = true;
     shared_library& kept = open.emplace(key, std::move(library)).first->second;

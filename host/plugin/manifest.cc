@@ -157,6 +157,7 @@ Result<std::string> LibraryPath(const fs::path& manifest, const std::string& tex
   if (error) return Invalid(error.message());
   fs::path path = folder;
   for (const fs::path& part : relative) {
+    if (part == ".") continue;
     path /= part;
     if (!fs::is_symlink(path, error)) continue;
     const fs::path real = fs::weakly_canonical(path, error);
@@ -164,7 +165,7 @@ Result<std::string> LibraryPath(const fs::path& manifest, const std::string& tex
     if (std::mismatch(folder.begin(), folder.end(), real.begin(), real.end()).first != folder.end())
       return Invalid("it is a link out of the plugin's folder, to " + real.string());
   }
-  return path.lexically_normal().string();
+  return path.string();
 }
 
 Status ReadLibraries(const Document& document, const json& list, Manifest& manifest) {

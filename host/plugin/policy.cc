@@ -33,7 +33,7 @@ bool IsAbsent(const std::filesystem::path& file) {
 
 Result<Config> ReadPolicy(const std::string& file) {
   constexpr std::string_view kKeys[] = {"allow", "deny", "pins", "require_signed", "$schema"};
-  FUSEBOX_TRY(CheckOwners(file, file, "this policy").At(file));
+  FUSEBOX_TRY(Owners().Check(file, file, "this policy").At(file));
   auto text = ReadShortFile(file);
   if (!text)
     return IoError(text.error().message + "; no plugin runs under a policy that cannot be read: make it a " +

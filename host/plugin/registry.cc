@@ -67,7 +67,7 @@ Status Registry::Impl::AddFound(const Found& found, ManifestReader& reader) {
     return Status();
   };
   info.manifest = UnreadManifest(found.manifest);
-  if (const Status owned = CheckOwners(found.manifest); !owned) return refuse(owned.error().message);
+  if (const Status owned = reader.owners.Check(found.manifest); !owned) return refuse(owned.error().message);
   auto manifest = reader.Read(found.manifest);
   if (!manifest) {
     if (found.named) return std::unexpected(std::move(manifest).error());
@@ -89,7 +89,7 @@ Status Registry::Impl::AddFound(const Found& found, ManifestReader& reader) {
     Break(plugin, manifest.error().message);
     return {};
   }
-  if (const Status trusted = CheckManifest(info.manifest, policy); !trusted)
+  if (const Status trusted = CheckManifest(info.manifest, policy, reader.owners); !trusted)
     return refuse(trusted.error().message);
   if (std::string why = Unusable(info.manifest); !why.empty()) {
     // One search path may serve several machines: a plugin for another one is no cause for a warning.

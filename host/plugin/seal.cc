@@ -48,7 +48,7 @@ Result<std::vector<std::string>> PinOf(const Manifest& manifest) {
 
 Result<LibraryFacts> FactsOfLibrary(const std::string& path) {
   FUSEBOX_ASSIGN(const Buffer file, MapFile(path));
-  if (const std::string why = CutOff(path); !why.empty()) return Invalid(path + ": " + why);
+  if (const std::string why = CutOff(file); !why.empty()) return Invalid(path + ": " + why);
   LibraryFacts facts;
   FUSEBOX_ASSIGN(facts.sha256, Sha256(file.bytes()));
   facts.build_id = BuildId(file);

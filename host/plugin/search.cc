@@ -74,7 +74,7 @@ std::vector<std::string> ManifestsIn(const fs::path& folder) {
   if (const fs::path own = folder / kManifestName; fs::exists(own, error)) {
     manifests.push_back(own.string());
     // Anybody can write one into a folder of plugins with the sticky bit. It does not hide the others.
-    if (CheckOwners(own.string())) return manifests;
+    if (Owners().Check(own.string())) return manifests;
   }
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::error_code missing;

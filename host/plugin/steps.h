@@ -3,10 +3,14 @@
 // readers of other JSON options.
 #pragma once
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -66,12 +70,32 @@ Result<Document> ParseDocument(std::string name, std::string text, const JsonSch
 Result<Document> ParseManifestDocument(std::string name, std::string text);
 // The manifest of a file that was read.
 Result<Manifest> ManifestFrom(const std::string& path, std::string text);
+// Who can replace files. Each component of several paths is looked at once.
+class Owners {
+ public:
+  explicit Owners(uid_t user = geteuid()) : user_(user) {}
+
+  // Error: a component of the path is writable for all, or one within `folder` belongs to neither root nor
+  // this user, so that others can replace `what`.
+  Status Check(const std::string& path, const std::string& folder, const char* what = "its code");
+  Status Check(const std::string& manifest);  // within the manifest's folder; before it is read
+
+ private:
+  std::string WhoReplaces(const std::string& path, const struct stat& status, bool own,
+                          const char* what) const;
+  std::string WhoReplacesAny(const std::string& path, const std::string& own, const char* what, int links);
+
+  uid_t user_;
+  std::set<std::string> safe_;  // paths; "own " stands before those within a folder
+};
 // The manifest at a path; by the index of its folder of plugins where that has the same text.
 class ManifestReader {
  public:
   // Without indexes, each manifest is parsed: a signature covers its text, and nothing else.
   explicit ManifestReader(bool indexed) : indexed_(indexed) {}
   Result<Manifest> Read(const std::string& path);
+
+  Owners owners;  // of all that is read
 
  private:
   bool indexed_;
@@ -167,10 +191,6 @@ class Policy {
 // Returns the system's file, and the user's if the environment is trusted and names one.
 std::vector<std::string> PolicyFiles();
 
-// Error: a component of the path is writable for all, or one within `folder` belongs to neither root nor this
-// user, so that others can replace `what`.
-Status CheckOwners(const std::string& path, const std::string& folder, const char* what = "its code");
-Status CheckOwners(const std::string& manifest);  // within the manifest's folder; before it is read
 // Returns whether a plugin is in the folder of this installation and only root can replace it. A build makes
 // no signatures, since these would differ between builds.
 bool IsInstalledByRoot(const Manifest& manifest);
@@ -179,7 +199,7 @@ bool IsInstalledByRoot(const Manifest& manifest);
 Result<std::string> ReadShortFile(const std::string& path);
 // All that holds for a plugin whose manifest was read, before its library is opened: owners of the library,
 // signature, pins of a plugin without code.
-Status CheckManifest(const Manifest& manifest, const Policy& policy);
+Status CheckManifest(const Manifest& manifest, const Policy& policy, Owners& owners);
 // The SHA-256 of a library must be one of these.
 struct LibraryDemand {
   std::vector<std::string> hashes;
@@ -220,7 +240,7 @@ bool Matches(const std::string& glob, const std::string& id);
 
 // Returns the error text if a library file is shorter than its headers state (loading it could crash); else
 // empty.
-std::string CutOff(const std::string& path);
+std::string CutOff(const Buffer& library);
 // Reads the entry that a library of any machine exports; its pointers are meaningless. Returns false if it
 // exports none.
 bool ReadEntry(const Buffer& library, fbx_entry& entry);
@@ -229,7 +249,7 @@ std::string BuildId(const Buffer& library);  // in hexadecimal; empty: none
 // if it did not exist.
 std::string ForeignMachine(const std::string& path);
 // Returns the sanitizer that a library requires and this program lacks: loading it would end the process.
-std::string ForeignSanitizer(const std::string& path);
+std::string ForeignSanitizer(const Buffer& library);
 // The entry of a library, which is opened and stays open. Errors come from dlopen. With demands, a copy of
 // the file is checked and opened, so that a file replaced meanwhile has no effect. The bundled libraries that
 // it needs are treated alike.

@@ -35,48 +35,33 @@ bool IsUnmapped(uid_t user) {
   return user == unmapped && count < UINT32_MAX;
 }
 
-// Who but root and the user can replace `what`?
-struct Question {
-  uid_t user = geteuid();
-  const char* what = "";
-};
-
-// One component of a path. Folders above the plugin's own may belong to another user: in a container, the
-// folders of a mounted source tree do.
-std::string WhoReplaces(const std::string& path, const struct stat& status, bool own, const Question& asked) {
-  if (own && status.st_uid != 0 && status.st_uid != asked.user && !IsUnmapped(status.st_uid))
-    return "user " + std::to_string(status.st_uid) + " can replace " + asked.what + "; run chown " +
-           std::to_string(asked.user) + " " + path;
-  // In a folder with the sticky bit, only owners replace files.
-  const bool sticky = S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0;
-  // Everything else is refused when it is read.
-  const bool file = S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
-  if (file && (status.st_mode & S_IWOTH) != 0 && !sticky)
-    return std::string("every user can replace ") + asked.what + "; run chmod o-w " + path;
-  return {};
-}
-
-bool IsWithin(const fs::path& path, const fs::path& folder) {
-  return !folder.empty() &&
-         std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
-}
-
-std::string WhoReplacesAny(const fs::path& path, const fs::path& own, const Question& asked, int links = 40) {
-  fs::path at;
-  for (const fs::path& part : path) {
-    at /= part;
-    struct stat status;
-    if (lstat(at.c_str(), &status) != 0) return {};  // opening it reports that
-    const bool is_own = IsWithin(at, own);
-    if (std::string who = WhoReplaces(at.string(), status, is_own, asked); !who.empty()) return who;
-    if (!S_ISLNK(status.st_mode) || links == 0) continue;
-    std::error_code error;
-    const fs::path target = at.parent_path() / fs::read_symlink(at, error);
-    if (std::string who = WhoReplacesAny(target, is_own ? target : fs::path(), asked, links - 1);
-        !who.empty())
-      return who;
+// Calls f(path) with the root, and then with one more name of the absolute path each time, until f returns
+// true. Slashes side by side count as one.
+template <class F>
+void ForComponents(const std::string& path, const F& f) {
+  std::string at = "/";
+  for (size_t begin = 0; !f(at);) {
+    begin = path.find_first_not_of('/', begin);
+    if (begin == std::string::npos) return;
+    const size_t end = std::min(path.find('/', begin), path.size());
+    if (at.size() > 1) at += '/';
+    at.append(path, begin, end - begin);
+    begin = end;
   }
-  return {};
+}
+
+std::string WithSingleSlashes(const std::string& path) {
+  std::string all;
+  ForComponents(path, [&](const std::string& at) {
+    all = at;
+    return false;
+  });
+  return all;
+}
+
+bool IsWithin(const std::string& path, const std::string& folder) {
+  if (folder.empty() || !path.starts_with(folder)) return false;
+  return folder == "/" || path.size() == folder.size() || path[folder.size()] == '/';
 }
 
 std::unexpected<Error> SystemError(const std::string& path) {
@@ -107,23 +92,61 @@ int AnonymousFile(const std::string& path) {
 
 }  // namespace
 
-Status CheckOwners(const std::string& path, const std::string& folder, const char* what) {
-  std::string who = WhoReplacesAny(fs::absolute(path), fs::absolute(folder), {.what = what});
+// One component of a path. Folders above the plugin's own may belong to another user: in a container, the
+// folders of a mounted source tree do.
+std::string Owners::WhoReplaces(const std::string& path, const struct stat& status, bool own,
+                                const char* what) const {
+  if (own && status.st_uid != 0 && status.st_uid != user_ && !IsUnmapped(status.st_uid))
+    return "user " + std::to_string(status.st_uid) + " can replace " + what + "; run chown " +
+           std::to_string(user_) + " " + path;
+  // In a folder with the sticky bit, only owners replace files.
+  const bool sticky = S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0;
+  // Everything else is refused when it is read.
+  const bool file = S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
+  if (file && (status.st_mode & S_IWOTH) != 0 && !sticky)
+    return std::string("every user can replace ") + what + "; run chmod o-w " + path;
+  return {};
+}
+
+std::string Owners::WhoReplacesAny(const std::string& path, const std::string& own, const char* what,
+                                   int links) {
+  std::string who;
+  ForComponents(path, [&](const std::string& at) {
+    const bool is_own = IsWithin(at, own);
+    const std::string key = (is_own ? "own " : "") + at;
+    if (safe_.contains(key)) return false;
+    struct stat status;
+    if (lstat(at.c_str(), &status) != 0) return true;  // opening it reports that
+    who = WhoReplaces(at, status, is_own, what);
+    if (who.empty() && S_ISLNK(status.st_mode) && links > 0) {
+      std::error_code error;
+      const std::string target = fs::path(at).parent_path() / fs::read_symlink(at, error);
+      who = WhoReplacesAny(target, is_own ? WithSingleSlashes(target) : "", what, links - 1);
+    }
+    if (who.empty()) safe_.insert(key);
+    return !who.empty();
+  });
+  return who;
+}
+
+Status Owners::Check(const std::string& path, const std::string& folder, const char* what) {
+  constexpr int kLinks = 40;
+  std::string who = WhoReplacesAny(fs::absolute(path), WithSingleSlashes(fs::absolute(folder)), what, kLinks);
   if (who.empty()) return {};
   return Invalid(std::move(who));
 }
 
-Status CheckOwners(const std::string& manifest) {
-  return CheckOwners(manifest, fs::absolute(manifest).parent_path());
+Status Owners::Check(const std::string& manifest) {
+  return Check(manifest, fs::absolute(manifest).parent_path());
 }
 
 bool IsInstalledByRoot(const Manifest& manifest) {
   std::error_code error;
   const fs::path path = fs::absolute(manifest.path);
   return std::ranges::any_of(InstalledPlugins(), [&](const std::string& folder) {
+    Owners owners(0);
     return IsWithin(fs::weakly_canonical(path, error), fs::weakly_canonical(folder, error)) &&
-           WhoReplacesAny(path, "/", {.user = 0}).empty() &&
-           WhoReplacesAny(manifest.library, "/", {.user = 0}).empty();
+           owners.Check(path, "/") && (manifest.library.empty() || owners.Check(manifest.library, "/"));
   });
 }
 
@@ -186,9 +209,9 @@ Status CheckDemands(const std::vector<LibraryDemand>& demands, const std::string
   return {};
 }
 
-Status CheckManifest(const Manifest& manifest, const Policy& policy) {
+Status CheckManifest(const Manifest& manifest, const Policy& policy, Owners& owners) {
   if (!manifest.library.empty())
-    FUSEBOX_TRY(CheckOwners(manifest.library, fs::absolute(manifest.path).parent_path()));
+    FUSEBOX_TRY(owners.Check(manifest.library, fs::absolute(manifest.path).parent_path()));
   FUSEBOX_TRY(policy.CheckSignature(manifest));
   if (!manifest.libraries.empty() || policy.PinsOf(manifest.id).empty()) return {};
   FUSEBOX_ASSIGN(const std::string sha256, Sha256(std::as_bytes(std::span(manifest.text))));

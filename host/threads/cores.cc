@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
+#include <cstdio>
 #include <limits>
 #include <thread>
 
@@ -23,23 +23,21 @@ uint32_t CoresOfMask() {
 }
 
 // CPU time per time, from the quota and the period in microseconds. Without a quota, files have "max" or -1.
-double Quota(std::istream& quota, std::istream& period) {
-  double used = 0;
-  double of = 0;
-  return quota >> used && period >> of && used > 0 && of > 0 ? used / of : kNoQuota;
+double Quota(const std::string& quota_and_period) {
+  long long used = 0;
+  long long of = 0;
+  const int read = std::sscanf(quota_and_period.c_str(), "%lld %lld", &used, &of);
+  return read == 2 && used > 0 && of > 0 ? static_cast<double>(used) / static_cast<double>(of) : kNoQuota;
 }
 
 double QuotaOfCgroups(const std::string& root) {
+  const std::string cgroups = CgroupsOfProcess(root);
   double least = kNoQuota;
-  for (const std::string& folder : CgroupFolders(root, "")) {
-    std::ifstream file(folder + "cpu.max");
-    least = std::min(least, Quota(file, file));
-  }
-  for (const std::string& folder : CgroupFolders(root, "cpu")) {
-    std::ifstream quota(folder + "cpu.cfs_quota_us");
-    std::ifstream period(folder + "cpu.cfs_period_us");
-    least = std::min(least, Quota(quota, period));
-  }
+  for (const std::string& folder : CgroupFolders(root, cgroups, ""))
+    least = std::min(least, Quota(ReadSystemFile(folder + "cpu.max")));
+  for (const std::string& folder : CgroupFolders(root, cgroups, "cpu"))
+    least = std::min(least, Quota(ReadSystemFile(folder + "cpu.cfs_quota_us") + " " +
+                                  ReadSystemFile(folder + "cpu.cfs_period_us")));
   return least;
 }
 
