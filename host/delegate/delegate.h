@@ -163,7 +163,7 @@ class Session {
   enum State { kNew, kReady, kDeclined };
   // The partition, compiled for the types of its function or, from the second one on, for other dims.
   struct Form {
-    void* partition = nullptr;  // null: kernels run it; of the first one also: it needs dims
+    void* partition = nullptr;  // null: kernels run it; of the first one, whatever its delegate made it
     uint64_t prepared = 0;
     std::unique_ptr<Function> function;  // null: of the Part
   };
@@ -172,12 +172,13 @@ class Session {
     const fbx_delegate* delegate = nullptr;
     HostCall* call = nullptr;
     std::vector<Form> forms;
+    bool awaits_dims = false;  // the first form is not compiled
     std::string why;
     bool fresh() const { return state == kReady && forms.front().prepared == 0 && forms.size() == 1; }
-    bool needs_dims() const { return state == kReady && forms.front().partition == nullptr; }
+    bool needs_dims() const { return state == kReady && awaits_dims; }
     bool runs() const {
       if (state != kReady) return false;
-      if (forms.size() == 1) return true;
+      if (!awaits_dims || forms.size() == 1) return true;
       for (const Form& form : forms)
         if (form.partition != nullptr) return true;
       return false;

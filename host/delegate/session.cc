@@ -101,6 +101,7 @@ Status Session::CompileOne(size_t number) {
                      FBX_HAS(slot.delegate, recompile);
   if (!status && !later) return status;
   slot.forms.push_back(std::move(form));
+  slot.awaits_dims = later;
   slot.state = kReady;
   return {};
 }
