@@ -27,6 +27,7 @@ Result<Source> ImportSource(const Buffer& file, const std::string& name, const M
                                  "; convert the file with `fusebox convert`, or set another time limit"));
   Source out{.module = nullptr, .sites = std::move(imported.sites)};
   FUSEBOX_ASSIGN(out.module, ReadModule(std::move(imported.file), name));
+  AttachReplaced(*out.module, out.sites);
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
   out.notices.push_back(fmt::format(
       "ops of TensorFlow were translated in {:.2f} s; to do it once: fusebox convert {} -o OUT.tflite",

@@ -63,11 +63,13 @@ Json JsonOf(const Function& function, const Node& node) {
               {"outputs", JsonOf(function, node.results)}};
   if (node.is(Op::kStablehloComposite)) out["name"] = node.name;
   if (!node.body.empty()) out["body"] = node.body;
-  if (node.fused)
-    out["fused"] = {{"plugin", node.fused->plugin},
-                    {"version", node.fused->plugin_version},
-                    {"rule", node.fused->rule},
-                    {"composite", node.fused->composite}};
+  if (!node.fused) return out;
+  out["fused"] = {{"plugin", node.fused->plugin},
+                  {"version", node.fused->plugin_version},
+                  {"rule", node.fused->rule},
+                  {"composite", node.fused->composite}};
+  for (const ReplacedNode& replaced : node.fused->replaces)
+    out["fused"]["replaces"].push_back({{"op", replaced.op}, {"name", replaced.name}});
   return out;
 }
 

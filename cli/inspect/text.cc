@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <functional>
+#include <map>
+
 #include "cli/inspect/inspect.h"
 #include "host/base/table.h"
 
@@ -75,6 +79,20 @@ std::string MetadataRows(const Module& module) {
   return table.empty() ? "" : "\n" + table.Text();
 }
 
+// "a loop: 24 nodes (4 LOGISTIC, 3 MUL, ...)", the most frequent ops first
+std::string Counted(const std::vector<ReplacedNode>& nodes) {
+  constexpr size_t kMost = 4;
+  std::map<std::string, int> counts;
+  for (const ReplacedNode& node : nodes) ++counts[node.op];
+  std::vector<std::pair<std::string, int>> sorted(counts.begin(), counts.end());
+  std::ranges::stable_sort(sorted, std::greater(), &std::pair<std::string, int>::second);
+  const std::string what = counts.contains("WHILE") ? "a loop: " : "";
+  std::string out = what + std::to_string(nodes.size()) + " nodes (";
+  for (size_t i = 0; i < std::min(kMost, sorted.size()); ++i)
+    out += (i > 0 ? ", " : "") + std::to_string(sorted[i].second) + " " + sorted[i].first;
+  return out + (sorted.size() > kMost ? ", ...)" : ")");
+}
+
 std::string Nodes(const Function& function) {
   Table table({"node", "op", "inputs", "outputs", "options"});
   for (size_t i = 0; i < function.nodes.size(); ++i) {
@@ -82,6 +100,8 @@ std::string Nodes(const Function& function) {
     std::string options = node.attrs.empty() ? "" : ToString(node.attrs);
     if (node.is(Op::kStablehloComposite)) options = node.name + " " + options;
     if (node.fused) options += " fused by " + node.fused->plugin + " " + node.fused->plugin_version;
+    if (node.fused && !node.fused->replaces.empty())
+      options += " instead of " + Counted(node.fused->replaces);
     if (!node.body.empty()) options += " body " + node.body;
     table.Row({std::to_string(i), OpName(node), Values(function, node.operands),
                Values(function, node.results), options});

@@ -218,9 +218,17 @@ function errorSection(f, i) {
     ['largest difference', brief(layer.max_absolute ?? Infinity)], ['compared with', layer.other], ...(layer.where ? [['where', layer.where]] : [])])];
 }
 
+// The nodes that a fused op replaced when the file was imported.
+function replacedSection(nodes) {
+  if (!nodes) return [];
+  const counts = {};
+  for (const node of nodes) counts[node.op] = (counts[node.op] || 0) + 1;
+  return [el('h2', {}, 'Instead of', el('small', {}, nodes.length + ' nodes')), opBars(counts), el('details', {}, el('summary', {}, 'Names'), table(nodes.map(node => [node.op, node.name])))];
+}
+
 function fusedSection(node) {
   if (!node.fused) return [];
-  return [el('h2', {}, 'Fused'), table([['composite', node.fused.composite], ['rule', node.fused.rule], ['plugin', node.fused.plugin + ' ' + node.fused.version], ['body', node.body ? 'kept: ' + node.body : 'not in the file']])];
+  return [el('h2', {}, 'Fused'), table([['composite', node.fused.composite], ['rule', node.fused.rule], ['plugin', node.fused.plugin + ' ' + node.fused.version], ['body', node.body ? 'kept: ' + node.body : 'not in the file']]), ...replacedSection(node.fused.replaces)];
 }
 
 function nodeDetails(drawn) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,8 @@ struct SiteReport {
   std::string why;                // one line: the outcome
   std::string verification;       // from approve: "agrees (f64, 12 cases, worst 3.1e-7)"; empty: none
   bool compared = false;          // from approve; false with a verification: "not verified: ..."
-  std::vector<std::string> emitted;  // ops that replaced it, after folding
+  std::vector<std::string> emitted;    // ops that replaced it, after folding
+  std::vector<ReplacedNode> replaced;  // nodes of the body with its loops and branches, at most 512
 };
 
 // The site for people: "sequential/lstm: lstm" for the call sequential/lstm/PartitionedCall of lstm_<UUID>.
@@ -78,6 +80,12 @@ struct FusionOptions {
 
 // Fuses every composite of `module` that has a matching rule. Fails only if the module itself is invalid.
 Result<std::vector<SiteReport>> Fuse(Module& module, Registry&, const FusionOptions& = {});
+
+// The nodes of a body and of the functions that it calls, at most 512.
+std::vector<ReplacedNode> NodesOf(const Module&, const std::string& body);
+// Sets Provenance::replaces of the fused ops of a module that was read from a file, from the reports of its
+// conversion. Ops that the reports do not match stay as they are.
+void AttachReplaced(Module&, std::span<const SiteReport>);
 
 // The tolerance of the rule that made a fused op. Zeros: it declares none, or is not found.
 fbx_tolerance ToleranceOf(Registry&, const Node& fused);

@@ -29,7 +29,10 @@ SiteReport SiteOf(const nlohmann::json& site) {
                  .rules = {},
                  .why = site.value("reason", ""),
                  .verification = site.value("verification", ""),
-                 .emitted = site.value("emitted", std::vector<std::string>())};
+                 .emitted = site.value("emitted", std::vector<std::string>()),
+                 .replaced = {}};
+  for (const auto& node : site.value("replaced", nlohmann::json::array()))
+    out.replaced.push_back({node.value("op", ""), node.value("name", "")});
   for (const auto& rule : site.value("rules", nlohmann::json::array())) out.rules.push_back(RuleOf(rule));
   return out;
 }
@@ -44,9 +47,13 @@ nlohmann::ordered_json ToJson(const SiteReport& site) {
                      {"plugin_version", rule.plugin_version},
                      {"outcome", Name(rule.outcome)},
                      {"reasons", rule.reasons}});
-  return {{"function", site.function}, {"location", site.location}, {"composite", site.composite},
-          {"fused", site.fused},       {"reason", site.why},        {"verification", site.verification},
-          {"emitted", site.emitted},   {"rules", std::move(rules)}};
+  auto replaced = nlohmann::ordered_json::array();
+  for (const ReplacedNode& node : site.replaced) replaced.push_back({{"op", node.op}, {"name", node.name}});
+  return {{"function", site.function},   {"location", site.location},
+          {"composite", site.composite}, {"fused", site.fused},
+          {"reason", site.why},          {"verification", site.verification},
+          {"emitted", site.emitted},     {"replaced", std::move(replaced)},
+          {"rules", std::move(rules)}};
 }
 
 std::vector<SiteReport> SitesOf(std::string_view document) {

@@ -51,9 +51,15 @@ struct Value {
   bool is_const() const { return static_cast<bool>(data); }
 };
 
+struct ReplacedNode {
+  std::string op, name;
+  bool operator==(const ReplacedNode&) const = default;
+};
+
 // The plugin, rule and composite of a fused op.
 struct Provenance {
   std::string plugin, plugin_version, rule, composite;
+  std::vector<ReplacedNode> replaces;  // after an import (AttachReplaced); files do not store it
   bool operator==(const Provenance&) const = default;
 };
 

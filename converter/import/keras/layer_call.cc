@@ -202,7 +202,7 @@ const LayerRow* FindLayer(std::string_view class_name) {
     for (const auto table :
          {CoreLayers(), ActivationLayers(), ConvolutionLayers(), PoolingLayers(), NormalizationLayers(),
           MergeLayers(), SpatialLayers(), AttentionLayers(), RecurrentLayers(), OperationLayers(),
-          PreprocessingLayers(), TextLayers(), TensorFlowLayers()})
+          PreprocessingLayers(), TextLayers(), TensorFlowLayers(), LambdaLayers()})
       for (const LayerRow& row : table) map->emplace(row.class_name, &row);
     return map;
   }();

@@ -127,6 +127,7 @@ std::span<const LayerRow> AttentionLayers();
 std::span<const LayerRow> RecurrentLayers();
 std::span<const LayerRow> OperationLayers();
 std::span<const LayerRow> TensorFlowLayers();
+std::span<const LayerRow> LambdaLayers();
 void BuildOperation(LayerCall&);  // of Keras 3, found by class
 bool IsKnownOperation(std::string_view class_name);
 const LayerRow* FindLayer(std::string_view class_name);  // null: unknown
@@ -142,6 +143,11 @@ std::vector<Flow> BuildModel(BuildState&, Emitter&, const Model&, const std::vec
 // Applies an activation given by its configuration: a name, a serialized function or a layer. "linear"
 // returns `v`.
 ValueId Activation(LayerCall&, const nlohmann::json& config, ValueId v);
+bool IsActivation(const std::string& name);  // of Keras
+// Attention scores [..., queries, keys], far below the others where `mask` (bool, broadcast) is false.
+ValueId Masked(LayerCall&, ValueId scores, ValueId mask);
+// A bool [queries, keys] mask: a query attends to keys up to its own position.
+ValueId CausalMask(LayerCall&, ValueId scores);
 // A flag of the configuration, such as use_bias; `otherwise` if it is missing.
 bool ConfigFlag(const Layer&, const char* key, bool otherwise);
 

@@ -125,7 +125,8 @@ FUSEBOX_API const char* fusebox_model_signature(const fusebox_model* model, int3
                                                 const char** why) FBX_NOEXCEPT;
 /* Reports what was fused and what runs each node, as JSON:
  *   {"name", "signatures": [{"key", "function", "can_run", "reason"}], "functions": [NAME], "notices": ["..."],
- *    "sites": [{"function", "location", "composite", "fused", "reason", "emitted", "rules": [...]}],
+ *    "sites": [{"function", "location", "composite", "fused", "reason", "emitted", "replaced",
+ *               "rules": [...]}],
  *    "fused": [{"function", "node", "op", "plugin", "version", "rule", "composite"}],
  *    "placements": [{"function", "node", "op", "runner", "reason"}]}
  * sites: composites of the file and the result of fusion here; fused: ops that a rule made, here or in the

@@ -116,6 +116,19 @@ async function looks(page) {
   assert.ok(!await page.$eval('#graph', element => element.hidden));
 }
 
+// An import lists the nodes that a fused op replaced; a name that is HTML stays text.
+async function listsReplacedNodes(page) {
+  await page.evaluate(() => {
+    functions[0].nodes[0].fused = {composite: 'lstm', rule: 'r', plugin: 'p', version: '1', replaces: [{op: 'WHILE', name: 'lstm/while'}, {op: 'MUL', name: '<img src=x>'}, {op: 'MUL', name: 'lstm/mul'}]};
+    select(0, 0);
+  });
+  await settle(page);
+  const details = await page.$eval('#details', element => element.textContent);
+  for (const part of ['Instead of3 nodes', 'MUL2', 'lstm/while', '<img src=x>']) assert.ok(details.includes(part), `no ${part} in ${details}`);
+  assert.equal(await page.$('#details img'), null, 'a name became an element');
+  await press(page, 'Escape');
+}
+
 async function smallModel(browser) {
   const page = await open(browser, small);
   assert.equal(await page.$('img'), null, 'a name of the model became an element');
@@ -124,6 +137,7 @@ async function smallModel(browser) {
   await searches(page);
   await walks(page);
   await looks(page);
+  await listsReplacedNodes(page);
 }
 
 async function largeModel(browser) {

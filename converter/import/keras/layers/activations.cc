@@ -2,7 +2,7 @@
 // Activation functions and activation layers.
 #include <unordered_map>
 
-#include "converter/import/keras/layer_call.h"
+#include "converter/import/keras/layers/operation.h"
 
 namespace fusebox::keras {
 namespace {
@@ -127,6 +127,16 @@ const std::unordered_map<std::string, Builder>& ByName() {
   return *table;
 }
 
+// Keras stores a function of TensorFlow as an activation by its name alone.
+ValueId Elementwise(LayerCall& c, const std::string& name, ValueId v) {
+  LayerCall call(c.state(), c.emit(), c.layer(), {Given{Flow{v, kNoValue}}});
+  BuildFunction(call, name);
+  c.state().notes.push_back("layer " + c.layer().path + ": the activation " + name +
+                            " is TensorFlow's function of this name; the file does not store its module");
+  const std::vector<Flow> results = call.TakeResults();
+  return results.empty() ? kNoValue : results[0].value;
+}
+
 void ActivationLayer(LayerCall& c) { c.AddOutput(c.Activate(c.in())); }
 
 // f(x) = max_value if x >= max_value, x if x >= threshold, else negative_slope * (x - threshold).
@@ -200,11 +210,14 @@ void PReluLayer(LayerCall& c) {
 
 }  // namespace
 
+bool IsActivation(const std::string& name) { return ByName().contains(name); }
+
 ValueId Activation(LayerCall& c, const json& config, ValueId v) {
   if (config.is_null()) return v;
   if (config.is_string()) {
     const auto it = ByName().find(config.get<std::string>());
     if (it != ByName().end()) return it->second(c, v);
+    if (IsUnary(config.get<std::string>())) return Elementwise(c, config.get<std::string>(), v);
     c.emit().Refuse("unsupported activation " + config.get<std::string>());
     return kNoValue;
   }

@@ -10,27 +10,8 @@ namespace {
 // Zero weight after a softmax, but finite.
 constexpr double kFarBelow = -1e9;
 
-bool Additive(const Layer& layer) { return layer.class_name == "AdditiveAttention"; }
-bool Concatenating(const Layer& layer) {
-  const auto it = layer.config.find("score_mode");
-  return it != layer.config.end() && *it == "concat";
-}
+}  // namespace
 
-std::vector<WeightSpec> AttentionWeights(const Layer& layer) {
-  std::vector<WeightSpec> out;
-  if (ConfigFlag(layer, "use_scale", Additive(layer))) out.push_back({"scale", "vars/0"});
-  if (!Additive(layer) && Concatenating(layer))
-    out.push_back({"concat_score_weight", "vars/" + std::to_string(out.size())});
-  return out;
-}
-
-// scores + kFarBelow where `mask` (bool, broadcast) is false
-ValueId Masked(LayerCall& c, ValueId scores, ValueId mask) {
-  const ValueId out = c.emit().Op("Sub", {c.emit().F32(1), c.emit().Cast(mask, DType::kF32)});
-  return c.emit().Op("AddV2", {scores, c.emit().Op("Mul", {out, c.emit().F32(kFarBelow)})});
-}
-
-// A query attends to keys up to its own position.
 ValueId CausalMask(LayerCall& c, ValueId scores) {
   const int64_t rows = c.emit().dim(scores, -2);
   const int64_t columns = c.emit().dim(scores, -1);
@@ -44,6 +25,27 @@ ValueId CausalMask(LayerCall& c, ValueId scores) {
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t k = 0; k < columns; ++k) seen.push_back(k <= r);
   return c.emit().Const({{DType::kBool, {rows, columns}}, Buffer::Of<uint8_t>(seen)});
+}
+
+ValueId Masked(LayerCall& c, ValueId scores, ValueId mask) {
+  const ValueId out = c.emit().Op("Sub", {c.emit().F32(1), c.emit().Cast(mask, DType::kF32)});
+  return c.emit().Op("AddV2", {scores, c.emit().Op("Mul", {out, c.emit().F32(kFarBelow)})});
+}
+
+namespace {
+
+bool Additive(const Layer& layer) { return layer.class_name == "AdditiveAttention"; }
+bool Concatenating(const Layer& layer) {
+  const auto it = layer.config.find("score_mode");
+  return it != layer.config.end() && *it == "concat";
+}
+
+std::vector<WeightSpec> AttentionWeights(const Layer& layer) {
+  std::vector<WeightSpec> out;
+  if (ConfigFlag(layer, "use_scale", Additive(layer))) out.push_back({"scale", "vars/0"});
+  if (!Additive(layer) && Concatenating(layer))
+    out.push_back({"concat_score_weight", "vars/" + std::to_string(out.size())});
+  return out;
 }
 
 // Additive scores: sums of tanh over the features of every pair of query and key.

@@ -4,6 +4,7 @@
 
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -48,6 +49,42 @@ struct OperationRow {
   void (*build)(LayerCall&, std::string_view op);
 };
 
+// operations.cc: a function by its name without a module, with its arguments as keywords.
+void BuildFunction(LayerCall&, std::string_view name);
+bool IsUnary(std::string_view name);  // an elementwise function of one tensor, without parameters
+
+struct NamedOperation {
+  std::string_view name;  // in lower case without underscores
+  OperationRow row;
+};
+// One table per family, each in its own file. operations.cc has the table of the functions below.
+std::span<const NamedOperation> NumberOperations();
+std::span<const NamedOperation> StatisticOperations();
+std::span<const NamedOperation> ProductOperations();
+std::span<const NamedOperation> WindowOperations();
+std::span<const NamedOperation> NetworkOperations();
+std::span<const NamedOperation> ImageOperations();
+std::span<const NamedOperation> UpdateOperations();
+std::span<const NamedOperation> SpectrumOperations();
+
+// Position of an argument that has none.
+constexpr size_t kKeywordOnly = 99;
+// Operand of f32.
+ValueId FloatArgument(LayerCall&, size_t position, Names);
+// Marks keywords and settings that have no effect as read.
+void Ignore(LayerCall&, Names);
+// 0, 1, ..., rank - 1
+std::vector<int64_t> AllAxes(int rank);
+// Axes of a reduction, which is the second argument; all axes by default.
+struct Reduction {
+  std::vector<int64_t> axes;
+  Attrs attrs;
+  bool keep = false;
+};
+Reduction ReductionOf(LayerCall&, ValueId x);
+ValueId Reduced(LayerCall&, std::string_view op, ValueId x, const Reduction&);
+ValueId Kept(LayerCall&, std::string_view op, ValueId x, const Reduction&);  // with axes of size 1
+
 // operation_math.cc: elementwise functions and reductions.
 void Unary(LayerCall&, std::string_view op);
 void Named(LayerCall&, std::string_view activation);  // an activation without parameters
@@ -67,6 +104,7 @@ void Cumulate(LayerCall&, std::string_view op);
 void TopK(LayerCall&, std::string_view op);
 void MatMul(LayerCall&, std::string_view op);
 void Dot(LayerCall&, std::string_view op);
+void VectorProduct(LayerCall&, std::string_view function);  // dot, inner (operation_products.cc)
 void Einsum(LayerCall&, std::string_view op);
 void SoftmaxOver(LayerCall&, std::string_view op);  // Softmax, LogSoftmax
 void Elu(LayerCall&, std::string_view op);
@@ -104,17 +142,22 @@ void SwapAxes(LayerCall&, std::string_view op);
 void MoveAxis(LayerCall&, std::string_view op);
 void BroadcastTo(LayerCall&, std::string_view op);
 void ShapeOf(LayerCall&, std::string_view op);
-void CastTo(LayerCall&, std::string_view op);
-void GetItem(LayerCall&, std::string_view op);  // x[key]
+void CastTo(LayerCall&, std::string_view op);     // "saturate": within the range of the type
+void Rearrange(LayerCall&, std::string_view op);  // operation_rearrange.cc
+void GetItem(LayerCall&, std::string_view op);    // x[key]
 void Concat(LayerCall&, std::string_view op);
 void Stack(LayerCall&, std::string_view op);
-void Pile(LayerCall&, std::string_view function);  // hstack, vstack
+void Pile(LayerCall&, std::string_view function);  // hstack, vstack, dstack, columnstack
+void Append(LayerCall&, std::string_view op);
+void SplitAt(LayerCall&, std::string_view function);  // hsplit, vsplit, dsplit
 void Unstack(LayerCall&, std::string_view op);
 void Split(LayerCall&, std::string_view op);
 void Tile(LayerCall&, std::string_view op);
 void RepeatEach(LayerCall&, std::string_view op);
 void PadWith(LayerCall&, std::string_view op);
 void Reverse(LayerCall&, std::string_view op);
+void Flip(LayerCall&, std::string_view axis);  // one axis, counted from the end if it is negative
+void Rotate(LayerCall&, std::string_view op);
 void Roll(LayerCall&, std::string_view op);
 void Gather(LayerCall&, std::string_view op);
 void GatherNd(LayerCall&, std::string_view op);

@@ -104,6 +104,14 @@ ValueId TensorArgument(LayerCall& c, size_t position, Names names) {
   return flow ? flow->value : kNoValue;
 }
 
+ValueId FloatArgument(LayerCall& c, size_t position, Names names) {
+  return Operand(c, FindArgument(c, position, names), DType::kF32);
+}
+
+void Ignore(LayerCall& c, Names names) {
+  for (const char* name : names) c.Keyword(name);
+}
+
 ValueId SizesArgument(LayerCall& c, size_t position, Names names, std::vector<int64_t>& known) {
   const Given* given = FindArgument(c, position, names);
   const auto* list = given ? std::get_if<std::vector<Given>>(&given->value) : nullptr;

@@ -84,19 +84,16 @@ void Clip(LayerCall& c, std::string_view) {
   c.AddOutput(c.emit().Op("Minimum", {raised, Operand(c, &most, type)}));
 }
 
-namespace {
-
-// Axes of a reduction; all axes by default.
-struct Reduction {
+std::vector<int64_t> AllAxes(int rank) {
   std::vector<int64_t> axes;
-  Attrs attrs;
-  bool keep = false;
-};
+  for (int i = 0; i < rank; ++i) axes.push_back(i);
+  return axes;
+}
+
 Reduction ReductionOf(LayerCall& c, ValueId x) {
   Reduction out;
   out.axes = IntsArgument(c, 1, {"axis"}).value_or(std::vector<int64_t>{});
-  if (out.axes.empty())
-    for (int i = 0; i < c.emit().rank(x); ++i) out.axes.push_back(i);
+  if (out.axes.empty()) out.axes = AllAxes(c.emit().rank(x));
   out.keep = FlagArgument(c, 2, {"keepdims", "keep_dims"});
   out.attrs = MakeAttrs("keep_dims", out.keep);
   return out;
@@ -108,8 +105,6 @@ ValueId Kept(LayerCall& c, std::string_view op, ValueId x, const Reduction& over
 ValueId Reduced(LayerCall& c, std::string_view op, ValueId x, const Reduction& over) {
   return c.emit().Op(op, {x, c.emit().I32s(over.axes)}, over.attrs);
 }
-
-}  // namespace
 
 void Reduce(LayerCall& c, std::string_view op) {
   ValueId x = c.in();
@@ -160,7 +155,8 @@ void UnitLength(LayerCall& c, std::string_view) {
   const ValueId x = c.in();
   const bool three = c.keras() >= 3;
   const std::vector<int64_t> axes =
-      IntsArgument(c, 1, {"axis", "dim"}).value_or(std::vector<int64_t>{three ? -1 : 0});
+      IntsArgument(c, 1, {"axis", "dim"})
+          .value_or(three ? std::vector<int64_t>{-1} : AllAxes(c.emit().rank(x)));
   if (three && IntArgument(c, 2, {"order"}, 2) != 2) return c.emit().Refuse("an order other than 2");
   double least = NumberArgument(c, three ? 3 : 2, {"epsilon"}, three ? 1e-7 : 1e-12);
   if (three) least *= least;
@@ -207,11 +203,13 @@ void MatMul(LayerCall& c, std::string_view op) {
   const ValueId b = TensorArgument(c, 1, {"b", "x2"});
   const bool adj_x = FlagArgument(c, 2, {"transpose_a"});
   const bool adj_y = FlagArgument(c, 3, {"transpose_b"});
-  if (c.emit().rank(a) < 2 || c.emit().rank(b) < 2) return c.emit().Refuse("a product of a vector");
+  const bool vector = c.emit().rank(a) < 2 || c.emit().rank(b) < 2;
+  if (vector && c.emit().ok() && !adj_x && !adj_y) return VectorProduct(c, "dot");
+  if (vector) return c.emit().Refuse("a transposed vector");
   c.AddOutput(c.emit().Op(op, {a, b}, MakeAttrs("adj_x", adj_x, "adj_y", adj_y)));
 }
 
-// A product with one matrix, batched over the other dimensions, or with a scalar.
+// A product with one matrix, batched over the other dimensions, is a MatMul.
 void Dot(LayerCall& c, std::string_view op) {
   const Given* a = FindArgument(c, 0, {"x1"});
   const Given* b = FindArgument(c, 1, {"x2"});
@@ -220,7 +218,7 @@ void Dot(LayerCall& c, std::string_view op) {
     return flow ? c.emit().rank(flow->value) : 0;
   };
   if (rank(a) == 0 || rank(b) == 0) return Binary(c, "Mul");
-  if (rank(b) != 2 && c.emit().ok()) return c.emit().Refuse("a second operand that is not a matrix");
+  if (rank(a) < 2 || rank(b) != 2) return VectorProduct(c, "dot");
   MatMul(c, op);
 }
 

@@ -18,8 +18,6 @@ std::vector<ValueId> Parts(LayerCall& c) {
   return parts;
 }
 
-constexpr size_t kNoPosition = 99;  // keyword only
-
 // One axis, counted from 0.
 int64_t AxisOf(LayerCall& c, size_t position, int64_t otherwise, int rank) {
   return AxesOf(c, {IntArgument(c, position, {"axis"}, otherwise)}, rank)[0];
@@ -34,15 +32,32 @@ void Concat(LayerCall& c, std::string_view) {
   c.AddOutput(c.emit().Concat(std::move(parts), static_cast<int>(axis)));
 }
 
-// hstack and vstack: vectors have one axis, and vstack treats them as rows.
+// vstack treats vectors as rows, columnstack as columns; dstack joins along a third dimension.
 void Pile(LayerCall& c, std::string_view name) {
   std::vector<ValueId> parts = Parts(c);
   if (!c.emit().ok()) return;
-  const bool vectors = c.emit().rank(parts[0]) == 1;
-  const bool across = name == "hstack";
-  if (vectors && !across)
-    for (ValueId& part : parts) part = c.emit().Op("ExpandDims", {part, c.emit().I32(0)});
-  c.AddOutput(c.emit().Concat(std::move(parts), across && !vectors ? 1 : 0));
+  const int rank = c.emit().rank(parts[0]);
+  const auto expand = [&](int axis) {
+    for (ValueId& part : parts) part = c.emit().Op("ExpandDims", {part, c.emit().I32(axis)});
+  };
+  if (rank == 1 && name == "vstack") expand(0);
+  if (rank == 1 && name == "columnstack") expand(1);
+  if (rank == 1 && name == "dstack") expand(0);
+  if (rank <= 2 && name == "dstack") expand(2);
+  const int axis = name == "dstack" ? 2 : name == "vstack" || (name == "hstack" && rank == 1) ? 0 : 1;
+  c.AddOutput(c.emit().Concat(std::move(parts), axis));
+}
+
+void Append(LayerCall& c, std::string_view) {
+  ValueId x = TensorArgument(c, 0, {"x1"});
+  ValueId y = TensorArgument(c, 1, {"x2"});
+  const auto axis = IntsArgument(c, kKeywordOnly, {"axis"});
+  if (!axis) {
+    x = c.emit().Reshape(x, {Extent{}});
+    y = c.emit().Reshape(y, {Extent{}});
+  }
+  const int64_t at = AxesOf(c, axis.value_or(std::vector<int64_t>{0}), c.emit().rank(x))[0];
+  c.AddOutput(c.emit().Concat({x, y}, static_cast<int>(at)));
 }
 
 void Stack(LayerCall& c, std::string_view) {
@@ -65,11 +80,12 @@ void Unstack(LayerCall& c, std::string_view) {
     c.AddOutput(v);
 }
 
+namespace {
+
 // A number of equal parts; or a list: sizes in TensorFlow (one may be -1), start indices in Keras 3.
-void Split(LayerCall& c, std::string_view) {
+void SplitAlong(LayerCall& c, int64_t axis) {
   const ValueId x = c.in();
   const json said = PlainArgument(c, 1, {"num_or_size_splits", "indices_or_sections"});
-  const int64_t axis = AxisOf(c, 2, 0, c.emit().rank(x));
   const int64_t size = c.emit().dim(x, static_cast<int>(axis));
   auto sizes = IntsArgument(c, 1, {"num_or_size_splits", "indices_or_sections"});
   if (!c.emit().ok()) return;
@@ -98,6 +114,17 @@ void Split(LayerCall& c, std::string_view) {
   const auto parts =
       c.emit().Ops("SplitV", {x, c.emit().I32s(*sizes), c.emit().I32(axis)}, {}, sizes->size());
   for (const ValueId v : parts) c.AddOutput(v);
+}
+
+}  // namespace
+
+void Split(LayerCall& c, std::string_view) { SplitAlong(c, AxisOf(c, 2, 0, c.emit().rank(c.in()))); }
+
+void SplitAt(LayerCall& c, std::string_view name) {
+  const int rank = c.emit().rank(c.in());
+  const int axis = name == "dsplit" ? 2 : name == "vsplit" || rank == 1 ? 0 : 1;
+  if (c.emit().ok() && axis >= rank) c.emit().Reject("its input has too few dimensions");
+  if (c.emit().ok()) SplitAlong(c, axis);
 }
 
 void Tile(LayerCall& c, std::string_view) {
@@ -171,6 +198,31 @@ void Reverse(LayerCall& c, std::string_view) {
   c.AddOutput(c.emit().Op("ReverseV2", {x, c.emit().I32s(AxesOf(c, axes, rank))}));
 }
 
+void Flip(LayerCall& c, std::string_view axis) {
+  const ValueId x = c.in();
+  const int64_t at = axis == "width" ? -2 : axis == "height" ? -3 : axis == "columns" ? 1 : 0;
+  c.AddOutput(c.emit().Op("ReverseV2", {x, c.emit().I32s(AxesOf(c, {at}, c.emit().rank(x)))}));
+}
+
+// Quarter turns from the first axis towards the second; of images, from height to width.
+void Rotate(LayerCall& c, std::string_view) {
+  ValueId x = c.in();
+  const int rank = c.emit().rank(x);
+  const int64_t turns = ((IntArgument(c, 1, {"k"}, 1) % 4) + 4) % 4;
+  const std::vector<int64_t> usual =
+      c.keras() >= 3 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{-3, -2};
+  const auto axes = AxesOf(c, IntsArgument(c, kKeywordOnly, {"axes"}).value_or(usual), rank);
+  if (axes.size() != 2 || axes[0] == axes[1]) return c.emit().Refuse("axes that are not two");
+  std::vector<int64_t> perm = AllAxes(rank);
+  if (!c.emit().ok()) return;
+  std::swap(perm[static_cast<size_t>(axes[0])], perm[static_cast<size_t>(axes[1])]);
+  if (turns == 1 || turns == 2) x = c.emit().Op("ReverseV2", {x, c.emit().I32s({axes[1]})});
+  if (turns == 2) x = c.emit().Op("ReverseV2", {x, c.emit().I32s({axes[0]})});
+  if (turns == 1 || turns == 3) x = c.emit().Transpose(x, perm);
+  if (turns == 3) x = c.emit().Op("ReverseV2", {x, c.emit().I32s({axes[1]})});
+  c.AddOutput(x);
+}
+
 void Roll(LayerCall& c, std::string_view) {
   const auto shift = IntsArgument(c, 1, {"shift"});
   const auto axis = IntsArgument(c, 2, {"axis"});
@@ -242,7 +294,7 @@ void OneHot(LayerCall& c, std::string_view) {
   const double on = NumberArgument(c, 2, {"on_value"}, 1);
   const double off = NumberArgument(c, 3, {"off_value"}, 0);
   const int64_t axis = IntArgument(c, 4, {"axis"}, -1);
-  const json type = PlainArgument(c, kNoPosition, {"dtype"});
+  const json type = PlainArgument(c, kKeywordOnly, {"dtype"});
   const bool whole = type == "int32" || type == "int64" || type == "bool";
   if (!type.is_null() && !whole && type != "float32") return c.emit().Refuse("its dtype " + type.dump());
   if (FlagArgument(c, 5, {"sparse"})) return c.emit().Refuse("a sparse result");

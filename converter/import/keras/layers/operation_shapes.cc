@@ -102,19 +102,36 @@ void MoveAxis(LayerCall& c, std::string_view) {
 }
 
 // Passes its input on, cast to `dtype` if given.
-void Same(LayerCall& c, std::string_view) {
-  if (const Given* type = c.Keyword("dtype"); type && std::get_if<json>(&type->value))
-    if (!std::get<json>(type->value).is_null()) return CastTo(c, "");
+void Same(LayerCall& c, std::string_view op) {
+  if (!PlainArgument(c, kKeywordOnly, {"dtype"}).is_null()) return CastTo(c, op);
   c.AddOutput(c.in());
 }
 
-void CastTo(LayerCall& c, std::string_view) {
+// Floats of other sizes are computed in f32.
+void CastTo(LayerCall& c, std::string_view op) {
   static const auto* const types = new std::map<std::string, DType>{
-      {"float32", DType::kF32}, {"int32", DType::kI32}, {"int64", DType::kI64}, {"bool", DType::kBool}};
+      {"float32", DType::kF32}, {"float16", DType::kF32}, {"float64", DType::kF32}, {"bfloat16", DType::kF32},
+      {"int8", DType::kI8},     {"int16", DType::kI16},   {"int32", DType::kI32},   {"int64", DType::kI64},
+      {"uint8", DType::kU8},    {"bool", DType::kBool}};
+  static const auto* const ranges = new std::map<DType, std::pair<double, double>>{
+      {DType::kI8, {-128, 127}},
+      {DType::kU8, {0, 255}},
+      {DType::kI16, {-32768, 32767}},
+      {DType::kI32, {INT32_MIN, 2147483520}}};  // the largest f32 below 2^31
   const json name = PlainArgument(c, 1, {"dtype"});
   const auto type = types->find(name.is_string() ? name.get<std::string>() : "");
   if (type == types->end()) return c.emit().Refuse("a cast to " + name.dump().substr(0, 80));
-  c.AddOutput(c.emit().Cast(TensorArgument(c, 0, {"x", "value"}), type->second));
+  ValueId x = TensorArgument(c, 0, {"x", "value"});
+  const bool saturate = op == "saturate" && type->second != DType::kF32 && type->second != DType::kBool;
+  if (saturate && c.emit().ok() && c.emit().dtype(x) == DType::kF32) {
+    const auto range = ranges->find(type->second);
+    if (range == ranges->end()) return c.emit().Refuse("a cast to " + type->first);
+    const ValueId raised = c.emit().Op("Maximum", {x, c.emit().F32(range->second.first)});
+    x = c.emit().Op("Minimum", {raised, c.emit().F32(range->second.second)});
+  } else if (saturate && c.emit().ok()) {
+    return c.emit().Refuse("an input of " + std::string(Name(c.emit().dtype(x))));
+  }
+  c.AddOutput(c.emit().Cast(x, type->second));
 }
 
 namespace {

@@ -68,8 +68,6 @@ const std::map<std::string_view, OperationRow>& Rows() {
       {"rsqrt", {"Rsqrt", Unary}},
       {"square", {"Square", Unary}},
       {"reciprocal", {"Reciprocal", Unary}},
-      {"abs", {"Abs", Unary}},
-      {"absolute", {"Abs", Unary}},
       {"negative", {"Neg", Unary}},
       {"sign", {"Sign", Unary}},
       {"floor", {"Floor", Unary}},
@@ -195,14 +193,26 @@ const std::map<std::string_view, OperationRow>& Rows() {
       {"concatenate", {"", Concat}},
       {"hstack", {"hstack", Pile}},
       {"vstack", {"vstack", Pile}},
+      {"dstack", {"dstack", Pile}},
+      {"columnstack", {"columnstack", Pile}},
+      {"append", {"", Append}},
       {"stack", {"", Stack}},
       {"unstack", {"", Unstack}},
       {"split", {"", Split}},
+      {"hsplit", {"hsplit", SplitAt}},
+      {"vsplit", {"vsplit", SplitAt}},
+      {"dsplit", {"dsplit", SplitAt}},
       {"tile", {"", Tile}},
       {"repeat", {"", RepeatEach}},
       {"pad", {"", PadWith}},
       {"reverse", {"", Reverse}},
       {"flip", {"", Reverse}},
+      {"fliplr", {"columns", Flip}},
+      {"flipud", {"rows", Flip}},
+      {"flipleftright", {"width", Flip}},
+      {"flipupdown", {"height", Flip}},
+      {"rot90", {"", Rotate}},
+      {"rearrange", {"", Rearrange}},
       {"roll", {"", Roll}},
       {"gather", {"", Gather}},
       {"take", {"", Gather}},
@@ -217,9 +227,24 @@ const std::map<std::string_view, OperationRow>& Rows() {
       {"spacetodepth", {"SpaceToDepth", Blocks}},
       {"resize", {"", Resize}},
       {"cast", {"", CastTo}},
+      {"saturatecast", {"saturate", CastTo}},
       {"getitem", {"", GetItem}},
   };
   return *rows;
+}
+
+// Null: unknown.
+const OperationRow* FindOperation(std::string_view key) {
+  static const auto* const all = [] {
+    auto* made = new std::map<std::string_view, OperationRow>(Rows());
+    for (const auto& table :
+         {NumberOperations(), StatisticOperations(), ProductOperations(), WindowOperations(),
+          NetworkOperations(), ImageOperations(), UpdateOperations(), SpectrumOperations()})
+      for (const NamedOperation& entry : table) made->emplace(entry.name, entry.row);
+    return made;
+  }();
+  const auto it = all->find(key);
+  return it == all->end() ? nullptr : &it->second;
 }
 
 std::string Key(std::string_view name) {
@@ -230,13 +255,13 @@ std::string Key(std::string_view name) {
 }
 
 void Apply(LayerCall& c, std::string_view name) {
-  const auto it = Rows().find(Key(name));
-  if (it == Rows().end())
+  const OperationRow* row = FindOperation(Key(name));
+  if (!row)
     return c.emit().Refuse("the function " + std::string(name) +
                            " is unsupported for Keras files; save the model as a SavedModel, where more "
                            "functions are supported");
   c.Keyword("name");
-  it->second.build(c, it->second.op);
+  row->build(c, row->op);
   // An ignored argument could change the result.
   if (const std::string unread = c.UnreadKeyword(); c.emit().ok() && !unread.empty())
     c.emit().Refuse("the argument " + unread + " of " + std::string(name));
@@ -262,12 +287,19 @@ void SlicingOpLambda(LayerCall& c) { GetItem(c, ""); }
 
 }  // namespace
 
+void BuildFunction(LayerCall& call, std::string_view name) { Apply(call, name); }
+
+bool IsUnary(std::string_view name) {
+  const OperationRow* row = FindOperation(Key(name));
+  return row && (row->build == Unary || row->build == Named);
+}
+
 void BuildOperation(LayerCall& call) {
   Apply(call, call.layer().class_name);
   CheckSettings(call);
 }
 
-bool IsKnownOperation(std::string_view class_name) { return Rows().contains(Key(class_name)); }
+bool IsKnownOperation(std::string_view class_name) { return FindOperation(Key(class_name)) != nullptr; }
 
 std::span<const LayerRow> OperationLayers() {
   static constexpr LayerRow kTable[] = {

@@ -5,8 +5,7 @@
 
 #include <numbers>
 
-#include "tests/converter/import/keras/keras_graph.h"
-#include "tests/converter/import/keras/keras_run.h"
+#include "tests/converter/import/keras/keras_functions.h"
 
 namespace fusebox::testing {
 namespace {
@@ -16,27 +15,6 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
-
-const Tensor kX = Floats({1, 2, 2}, {-1, 2, 0.5F, 4});
-
-Result<Tensors> Of2(const std::string& function, const json& keywords, const Tensor& x = kX) {
-  json shape = x.type.shape.dims();
-  shape[0] = nullptr;
-  return RunModel({Graph2()
-                       .Input("x", std::move(shape))
-                       .Layer("TFOpLambda", {{"function", function}}, "y", {"x"}, keywords)
-                       .Config(),
-                   {}},
-                  {x});
-}
-
-Result<Tensors> Of3(const std::string& function, const json& config, json args = {}, const Tensor& x = kX) {
-  if (args.is_null()) args = {Graph3::Tensor("x")};
-  const std::string file = TestDir() + "/model.keras";
-  const json shape = x.type.shape.dims();
-  WriteKeras(file, Graph3().Input("x", shape).Operation(function, config, "y", args).Config(), {});
-  return RunFile(file, {x});
-}
 
 struct Function {
   const char *tensorflow, *keras;  // null: there is none
@@ -51,8 +29,6 @@ void ExpectAll(const std::vector<Function>& functions) {
     if (f.keras) ExpectNear(Of3(f.keras, f.config), f.want);
   }
 }
-
-const json kNone = json::object();
 
 TEST(KerasFunctions, TakeFlagsThatAreNumbersAndNoOthers) {
   ExpectNear(Of2("math.cumsum", {{"axis", 1}, {"exclusive", 1}}), {0, 0, -1, 2});
@@ -385,10 +361,10 @@ TEST(KerasFunctions, ArgumentsThatAreNotKnownAreRefused) {
 }
 
 TEST(KerasFunctions, ThatAreNotKnownAreNamedWithAWayOut) {
-  const auto got = Of2("signal.fft", kNone);
+  const auto got = Of2("signal.dct", kNone);
   ASSERT_FALSE(got);
   EXPECT_THAT(got.error().message,
-              HasSubstr("the function fft is unsupported for Keras files; save the model as a SavedModel"));
+              HasSubstr("the function dct is unsupported for Keras files; save the model as a SavedModel"));
 }
 
 }  // namespace
