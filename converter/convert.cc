@@ -2,6 +2,7 @@
 #include "converter/convert.h"
 
 #include <algorithm>
+#include <set>
 
 #include "converter/import/keras/import.h"
 #include "converter/import/saved_model/import.h"
@@ -25,6 +26,17 @@ std::vector<std::pair<std::string, int>> CountOps(const Module& module) {
     }
   }
   return {counts.begin(), counts.end()};
+}
+
+std::vector<std::string> OpsThatLitertRejects(const Module& module) {
+  std::set<std::string> ops;
+  for (const auto& f : module.functions) {
+    for (const auto& node : f->nodes) {
+      if (node->is(Op::kCustom)) ops.insert(node->name);
+      if (!StateOperands(node->op).empty()) ops.emplace(Name(node->op));
+    }
+  }
+  return {ops.begin(), ops.end()};
 }
 
 Result<Imported> ImportTflite(const std::string& source, Buffer bytes, const Options& options) {
@@ -90,6 +102,7 @@ Result<Converted> Conversion::Run() {
                   .f16_weights = imported.f16_weights};
   FUSEBOX_TRY(RunPasses(context).At(source_));
   report_.ops_after = CountOps(*imported.module);
+  report_.rejected_by_litert = OpsThatLitertRejects(*imported.module);
   for (const Signature& s : imported.module->signatures) report_.signatures.push_back(s.key);
   if (imported.unsigned_file) imported.module->signatures.clear();
   return Converted{std::move(imported.module), report_};

@@ -87,6 +87,9 @@ struct Report {
   std::vector<SiteReport> sites;
   std::vector<Variable> variables;                                 // name, type, mutability, why (no data)
   std::vector<std::pair<std::string, int>> ops_before, ops_after;  // name, count; sorted by name
+  // Ops of the result that LiteRT 2.5 rejects, sorted: those with state in variable tensors, and custom ops,
+  // for which it needs kernels of their names.
+  std::vector<std::string> rejected_by_litert;
   std::vector<UnsupportedOps> unsupported;
   std::vector<LayerError> layers;  // of a quantized model with calibration data, in execution order
   std::vector<std::string> notes;  // one line each, in pass order

@@ -131,6 +131,10 @@ std::string ToText(const Report& report) {
   if (!report.refused.empty() || !report.notes.empty()) out += "\n";
   AddLayers(report, out);
   AddOps(report, out);
+  if (!report.rejected_by_litert.empty())
+    out += fmt::format(
+        "LiteRT 2.5 rejects {}, unless it has kernels of these names; --composites inline writes other ops\n",
+        fmt::join(report.rejected_by_litert, ", "));
   return out;
 }
 
@@ -162,7 +166,8 @@ std::string ToJson(const Report& report) {
                     {"layers", std::move(layers)},
                     {"notes", report.notes},
                     {"ops_before", JsonOf(report.ops_before)},
-                    {"ops_after", JsonOf(report.ops_after)}};
+                    {"ops_after", JsonOf(report.ops_after)},
+                    {"rejected_by_litert", report.rejected_by_litert}};
   // Names come from a file and may be invalid UTF-8, which must not throw.
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -48,6 +48,24 @@ TEST(CConvert, WritesAFileAndAReport) {
   EXPECT_FALSE(json["ops_after"].empty());
 }
 
+// State in variable tensors, and custom ops.
+TEST(CConvert, TheReportNamesOpsThatLitertRejects) {
+  const auto rejected = [](const char* model, const std::string& composites) {
+    std::string report;
+    const auto options = fusebox::ConvertOptions{
+        .batch = 1, .plugins = {FUSEBOX_BUILD_DIR "/plugins/fusebox.rnn"}, .composites = composites};
+    const auto converted = fusebox::ConvertToMemory(SavedModelOf(model), options, &report);
+    EXPECT_TRUE(converted) << model;
+    return nlohmann::json::parse(report)["rejected_by_litert"];
+  };
+  EXPECT_EQ(rejected("keras_lstm", "fuse"), nlohmann::json({"UNIDIRECTIONAL_SEQUENCE_LSTM"}));
+  EXPECT_EQ(rejected("keras_gru", "fuse"), nlohmann::json({"fusebox.gru"}));
+  for (const char* const model : {"keras_lstm", "keras_gru"}) {
+    EXPECT_EQ(rejected(model, "inline"), nlohmann::json::array()) << model;
+    EXPECT_EQ(rejected(model, "keep"), nlohmann::json::array()) << model;
+  }
+}
+
 TEST(CConvert, OptionsAreChecked) {
   EXPECT_EQ(Said(R"({"bach": 1})"),
             "conversion options:1:2: bach: unknown key \"bach\"; did you mean \"batch\"?");
