@@ -59,8 +59,8 @@ TEST(CConvert, TheReportNamesOpsThatLitertRejects) {
     return nlohmann::json::parse(report)["rejected_by_litert"];
   };
   EXPECT_EQ(rejected("keras_lstm", "fuse"), nlohmann::json({"UNIDIRECTIONAL_SEQUENCE_LSTM"}));
-  EXPECT_EQ(rejected("keras_gru", "fuse"), nlohmann::json({"fusebox.gru"}));
-  for (const char* const model : {"keras_lstm", "keras_gru"}) {
+  EXPECT_EQ(rejected("keras3_gru", "fuse"), nlohmann::json({"fusebox.gru"}));
+  for (const char* const model : {"keras_lstm", "keras3_gru"}) {
     EXPECT_EQ(rejected(model, "inline"), nlohmann::json::array()) << model;
     EXPECT_EQ(rejected(model, "keep"), nlohmann::json::array()) << model;
   }
