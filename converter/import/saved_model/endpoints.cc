@@ -7,6 +7,7 @@
 #include "converter/import/saved_model/frozen_graph.h"
 #include "converter/import/saved_model/function_import.h"
 #include "converter/import/saved_model/v1/graph.h"
+#include "converter/import/tables/translate.h"
 
 namespace fusebox::saved_model {
 namespace {
@@ -53,17 +54,40 @@ class Reader {
     return out;
   }
 
-  // Nodes that compute something from the inputs and that nobody reads.
-  std::vector<std::string> Sinks(const std::vector<std::string>& inputs) const {
-    std::map<std::string, std::vector<const tf::NodeDef*>> readers;
-    std::vector<std::string> pending;
+  // Nodes that compute something from the inputs and that nobody reads. Gradients, and what is computed from
+  // or only for them, count neither as nodes nor as readers; `trained` returns their number.
+  std::vector<std::string> Sinks(const std::vector<std::string>& inputs, size_t& trained) const {
+    Readers readers;
+    std::vector<std::string> starts;
+    std::vector<std::string> gradients;
     for (const tf::NodeDef& node : model_.graph().node()) {
       for (const std::string& input : node.input())
         if (!input.starts_with('^')) readers[NodeOf(input)].push_back(&node);
-      if (IsPlaceholder(node)) pending.push_back(node.name());
+      if (IsPlaceholder(node)) starts.push_back(node.name());
+      if (converter::IsTraining(node.op())) gradients.push_back(node.name());
     }
-    for (const std::string& input : inputs) pending.push_back(NodeOf(input));
-    const std::set<std::string> sources(pending.begin(), pending.end());
+    for (const std::string& input : inputs) starts.push_back(NodeOf(input));
+    const std::set<std::string> sources(starts.begin(), starts.end());
+    const std::set<std::string> fed = Fed(readers, std::move(starts));
+    const std::set<std::string> training = Fed(readers, std::move(gradients));
+    trained = training.size();
+    const auto read = [&](const tf::NodeDef* reader) { return !training.contains(reader->name()); };
+    std::vector<std::string> out;
+    for (const tf::NodeDef& node : model_.graph().node()) {
+      const auto& all = readers[node.name()];
+      const bool candidate = fed.contains(node.name()) && !sources.contains(node.name()) &&
+                             !training.contains(node.name()) && IsResult(node);
+      const bool helps = !all.empty() && node.name().find("gradients") != std::string::npos;
+      if (candidate && !helps && std::ranges::none_of(all, read)) out.push_back(node.name());
+    }
+    return out;
+  }
+
+ private:
+  using Readers = std::map<std::string, std::vector<const tf::NodeDef*>>;
+
+  // Nodes that are computed from these, and these.
+  static std::set<std::string> Fed(Readers& readers, std::vector<std::string> pending) {
     std::set<std::string> fed;
     while (!pending.empty()) {
       const std::string name = std::move(pending.back());
@@ -71,15 +95,9 @@ class Reader {
       if (!fed.insert(name).second) continue;
       for (const tf::NodeDef* reader : readers[name]) pending.push_back(reader->name());
     }
-    std::vector<std::string> out;
-    for (const tf::NodeDef& node : model_.graph().node())
-      if (fed.contains(node.name()) && !sources.contains(node.name()) && readers[node.name()].empty() &&
-          IsResult(node))
-        out.push_back(node.name());
-    return out;
+    return fed;
   }
 
- private:
   static std::string NodeOf(const std::string& edge) { return edge.substr(0, edge.find(':')); }
 
   // Conditionals leave nodes that nobody reads.
@@ -156,7 +174,8 @@ Status AddInfo(const Reader& reader, const std::string& text, const char* what,
 Status SetEndpoints(SavedModel& model, const Endpoints& wanted) {
   const Reader reader(model);
   Endpoints all = wanted;
-  if (all.outputs.empty()) std::ranges::sort(all.outputs = reader.Sinks(all.inputs));
+  size_t trained = 0;
+  if (all.outputs.empty()) std::ranges::sort(all.outputs = reader.Sinks(all.inputs, trained));
   if (all.outputs.empty()) return Invalid("no node computes an output of a placeholder; name the outputs");
   if (all.inputs.empty()) std::ranges::sort(all.inputs = reader.Placeholders(all.outputs));
   tf::MetaGraphDef& meta = *model.meta_graph;
@@ -168,6 +187,8 @@ Status SetEndpoints(SavedModel& model, const Endpoints& wanted) {
     FUSEBOX_TRY(AddInfo(reader, output, "output", *signature.mutable_outputs(), model.outputs));
   if (wanted.inputs.empty() && !all.inputs.empty())
     model.warnings.push_back("inputs: " + Listed(all.inputs) + " (placeholders; --inputs selects others)");
+  if (trained > 0)
+    model.warnings.push_back("left out: " + std::to_string(trained) + " nodes of gradients and training");
   if (wanted.outputs.empty())
     model.warnings.push_back("outputs: " + Listed(all.outputs) +
                              " (nodes that no other node reads; --outputs selects others)");

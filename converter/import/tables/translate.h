@@ -110,5 +110,7 @@ bool HasTranslation(Registry&, std::string_view op);
 constexpr const char* kUndefined = "_undefined";
 // Returns why an op has no translation, and what its owner can do where that is known.
 std::string WhyUntranslatable(std::string_view op);
+// True for ops that compute gradients or apply them to variables.
+bool IsTraining(std::string_view op);
 
 }  // namespace fusebox::converter

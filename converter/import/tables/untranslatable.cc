@@ -85,6 +85,9 @@ constexpr Family kFamilies[] = {
     {"LookupTableInsert", "it writes to a lookup table; TFLite's are filled once, before the model runs"},
     {"LookupTableRemove", "it writes to a lookup table; TFLite's are filled once, before the model runs"},
     {"SimpleML", "it runs a decision forest of TensorFlow Decision Forests"},
+    {"CTC",
+     "it decodes sequences or scores them; name the tensor that it reads as the output (--outputs) and "
+     "decode outside of the model"},
     {"TPU", "it runs on a TPU; export the model for serving without TPUs"},
     {"ReadFile", kFiles},
     {"WriteFile", kFiles},
@@ -94,7 +97,15 @@ constexpr Family kFamilies[] = {
 
 }  // namespace
 
+bool IsTraining(std::string_view op) {
+  if (op == "StopGradient" || op == "PreventGradient") return false;
+  const bool applies = op.starts_with("Apply") || op.starts_with("ResourceApply") ||
+                       op.starts_with("SparseApply") || op.starts_with("ResourceSparseApply");
+  return applies || op.find("Grad") != std::string_view::npos || op.ends_with("BackpropFilter");
+}
+
 std::string WhyUntranslatable(std::string_view op) {
+  if (IsTraining(op)) return "it trains the model; name the outputs of inference (--outputs)";
   for (const Family& family : kFamilies)
     if (op.starts_with(family.prefix)) return std::string(family.why);
   return "there is no translation of this op";

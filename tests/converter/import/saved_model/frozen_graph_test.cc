@@ -81,6 +81,36 @@ TEST(FrozenGraph, ComputesWhatIsBetweenTheNamedTensors) {
   EXPECT_THAT(FloatsOf((*part)[0]), ElementsAre(6, 0));
 }
 
+// loss = mean(scores), with the gradient of the sum and a step of training.
+TEST(FrozenGraph, LeavesGradientsAndTrainingOut) {
+  Net net;
+  net.Op("Mean", {"scores", net.Const(Ints({0, 1}))}, tf::DT_INVALID, {}, "loss");
+  const std::string shape = net.Op("Shape", {"product"}, tf::DT_INT32, {}, "gradients/shape");
+  const std::string args =
+      net.Op("BroadcastGradientArgs", {shape, net.Const(Ints({2}))}, tf::DT_INT32, {}, "gradients/args");
+  const std::string sum = net.Op("Sum", {"scores", args}, tf::DT_INVALID, {}, "gradients/sum");
+  net.Op("ReluGrad", {sum, "scores"}, tf::DT_INVALID, {}, "gradients/relu");
+  const auto converted = ConvertFrozen(net.graph(), {}, {});
+  ASSERT_TRUE(converted) << converted.error().message;
+  EXPECT_THAT(converted->module->signatures[0].output_names, ElementsAre("classes", "loss"));
+  EXPECT_THAT(converted->report.notes, Contains(HasSubstr("left out: 3 nodes of gradients and training")));
+  const auto named = ConvertFrozen(net.graph(), {}, {"gradients/relu"});
+  ASSERT_FALSE(named);
+  EXPECT_THAT(named.error().message,
+              HasSubstr("it trains the model; name the outputs of inference (--outputs)"));
+}
+
+TEST(FrozenGraph, DecodersOfSequencesAreNamedWithAWayOut) {
+  V1Graph g;
+  const std::string x = g.Placeholder("x", tf::DT_FLOAT, {5, 1, 4});
+  g.Op("CTCGreedyDecoder", {g.Op("Softmax", {x}, tf::DT_INVALID, {}, "logits"), g.Const(Ints({5}))},
+       tf::DT_INVALID, {}, "decoded");
+  EXPECT_TRUE(ConvertFrozen(g.graph(), {}, {"logits"}));
+  const auto whole = ConvertFrozen(g.graph(), {}, {});
+  ASSERT_FALSE(whole);
+  EXPECT_THAT(whole.error().message, HasSubstr("name the tensor that it reads as the output (--outputs)"));
+}
+
 // Programs read tensors by number.
 TEST(FrozenGraph, KeepsTheOrderOfItsInputsAndOutputs) {
   V1Graph g;
