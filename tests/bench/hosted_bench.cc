@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hosting an external delegate costs: nets that XNNPACK of stock TFLite 2.9 runs as a whole, through
-// plugins/tflite_delegate and in stock with the same delegate. One thread; both take turns in one process,
-// one process per file.
+// Measures hosted delegates. The delegate is XNNPACK of stock TFLite 2.9. plugins/tflite_delegate and stock
+// run the same nets with it, those that it takes as a whole. Each file has a process, in which both take
+// turns on one thread.
 //
 //   hosted_bench --plugin FOLDER [--seconds S] FILE.tflite...
 //
@@ -29,7 +29,7 @@ constexpr char kPeer[] = "TFLite + XNNPACK";
 constexpr char kCreate[] = "TfLiteXNNPackDelegateCreate";
 constexpr char kDestroy[] = "TfLiteXNNPackDelegateDelete";
 constexpr unsigned kSecondsForOneFile = 60;
-constexpr double kLeastTime = 0.005;  // ms: in nets that take less, most of the time is that of a call
+constexpr double kLeastTime = 0.005;  // ms; a net that takes less measures the call, not the net
 
 Result<std::unique_ptr<Session>> OpenHosted(const std::string& path, const NetArguments& arguments,
                                             const std::string& library) {
@@ -51,18 +51,6 @@ Result<std::unique_ptr<Session>> OpenHosted(const std::string& path, const NetAr
   return session;
 }
 
-// Gives stock the inputs of the session.
-Status Feed(testing::Stock& stock, Session& session) {
-  for (int i = 0; i < static_cast<int>(session.inputs().size()); ++i) {
-    FUSEBOX_ASSIGN(const auto bytes, session.InputData(i));
-    FUSEBOX_ASSIGN(Type type, stock.input_type(i));
-    for (int64_t& d : type.shape.dims()) d = std::max<int64_t>(d, 1);
-    FUSEBOX_TRY(stock.Resize(i, type.shape));
-    FUSEBOX_TRY(stock.SetInput(i, {type, Buffer::Copy(bytes)}));
-  }
-  return {};
-}
-
 // Rounds as [ours, theirs] in ms.
 Result<json> Measure(const std::string& path, const NetArguments& arguments) {
   std::string why;
@@ -82,7 +70,7 @@ Result<json> Measure(const std::string& path, const NetArguments& arguments) {
   return out;
 }
 
-// Of one net, in ms.
+// The median time of a run of a net, in ms.
 struct Times {
   double ours = 0;
   double peer = 0;

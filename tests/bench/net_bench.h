@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "host/session.h"
+#include "tests/testing/stock.h"
 
 namespace fusebox::bench {
 
@@ -25,6 +26,8 @@ Result<std::unique_ptr<Session>> OpenNet(const std::string& path, const NetArgum
                                          const std::string& options = {});
 // Noise from a fixed seed for the nets' input types; unknown dims are 1.
 Status FillInputs(Session& session);
+// Gives stock the inputs of the session.
+Status Feed(testing::Stock& stock, Session& session);
 // ", 1 thread": suffix of a job's name.
 std::string OnThreads(int threads);
 

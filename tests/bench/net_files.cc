@@ -32,17 +32,6 @@ Result<std::unique_ptr<testing::Stock>> OpenPeer(const std::string& path, const 
   return arguments.kernels ? testing::Stock::Open(path) : testing::Stock::WithXnnpack(path, threads);
 }
 
-Status Feed(testing::Stock& stock, Session& session) {
-  for (int i = 0; i < static_cast<int>(session.inputs().size()); ++i) {
-    FUSEBOX_ASSIGN(const auto bytes, session.InputData(i));
-    FUSEBOX_ASSIGN(Type type, stock.input_type(i));
-    for (int64_t& d : type.shape.dims()) d = std::max<int64_t>(d, 1);
-    FUSEBOX_TRY(stock.Resize(i, type.shape));
-    FUSEBOX_TRY(stock.SetInput(i, {type, Buffer::Copy(bytes)}));
-  }
-  return {};
-}
-
 // {"rounds": [[ours, theirs] in ms...]}, or why one of the two does not run.
 json Measure(const std::string& path, const NetArguments& arguments, int threads, bool with_peer) {
   auto ours = OpenNet(path, arguments, threads);

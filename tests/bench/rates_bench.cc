@@ -25,7 +25,8 @@ constexpr const char* kNames[] = {
     "run"};
 static_assert(std::size(kNames) == kUnknowns);
 
-constexpr const char* kIsas[] = {"kSse4", "kAvx2", "kAvx2Vnni", "kAvx512", "kAvx512Vnni", "kNeon", "kNeonDot"};
+constexpr const char* kIsas[] = {"kSse4",       "kAvx2", "kAvx2Vnni", "kAvx512",
+                                 "kAvx512Vnni", "kNeon", "kNeonDot"};
 
 double Least(Session& session, double seconds) {
   using Clock = std::chrono::steady_clock;

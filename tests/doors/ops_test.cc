@@ -234,7 +234,7 @@ struct OptionsOf220 {
   void* weight_cache_provider;
 };
 
-// What follows in memory is not written, and does not matter.
+// Options with filled memory behind them. The library neither writes this memory nor depends on its values.
 template <class Options>
 struct Guarded {
   Options options;

@@ -125,8 +125,8 @@ Result<Closeness> ClosenessOf(const Tensors& ours, const Tensors& theirs, std::s
   return out;
 }
 
-// Whether the kernels of both sides differ in this file without a delegate: operators outside of their
-// domain, scales that overflow.
+// Runs the file on both sides without a delegate. Returns whether the results differ: some files compute
+// outside of the domain of an op, or have scales that overflow.
 Result<bool> KernelsDiffer(const std::string& path, const Tensors& inputs) {
   FUSEBOX_ASSIGN(const auto registry, Plugins({"fusebox.rnn"}));
   FUSEBOX_ASSIGN(const auto session, Open(path, registry));

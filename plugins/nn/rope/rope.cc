@@ -25,11 +25,7 @@ void Rope::supports(const Node& n) {
   n.operand(kRotated, FBX_F32);
   n.operand(kRates, FBX_F32, 1);
   const Tensor x = n.in(kRotated);
-  const Tensor positions = n.in(kPositions);
-  n.require(positions.present() && (positions.dtype() == FBX_I32 || positions.dtype() == FBX_I64), "DTYPE",
-            "is neither i32 nor i64", "operand 1");
-  n.require(positions.rank() >= 1, "RANK", "is a scalar, or has an unknown rank", "operand 1");
-  n.require(x.rank() >= 2, "RANK", "has an unknown rank, or one below 2", "operand 0");
+  RequireRotatable(n);
   n.require(n.in(kRates).dim(0) > 0 && x.dim(-1) == 2 * n.in(kRates).dim(0), "SHAPE",
             "does not have one element per pair of features of operand 0", "operand 2");
   const int64_t axis = n.attrs().i64("axis");

@@ -24,6 +24,16 @@ struct RopeRule {
   static void rewrite(const Site& s, Build& b);
 };
 
+// Declines operands that neither the rule nor the kernel accepts. `At`: a Site or a Node.
+template <class At>
+void RequireRotatable(const At& at) {
+  const Tensor positions = at.in(1);
+  at.require(positions.present() && (positions.dtype() == FBX_I32 || positions.dtype() == FBX_I64), "DTYPE",
+             "is neither i32 nor i64", "operand 1");
+  at.require(positions.rank() >= 1, "RANK", "is a scalar, or has an unknown rank", "operand 1");
+  at.require(at.in(0).rank() >= 2, "RANK", "has an unknown rank, or one below 2", "operand 0");
+}
+
 class Rope {
  public:
   static constexpr std::string_view custom = "fusebox.rope";

@@ -220,13 +220,9 @@ Rotation RotationOf(const Site& s) { return RopeReader(s, BodyOf(s)).Read(); }
 void RopeRule::match(const Site& s) {
   s.arity(2, 1);
   s.operand(kInput, FBX_F32);
-  const Tensor x = s.in(kInput);
-  const Tensor positions = s.in(kPosition);
-  s.require(positions.present() && (positions.dtype() == FBX_I32 || positions.dtype() == FBX_I64), "DTYPE",
-            "is neither i32 nor i64", "operand 1");
-  s.require(positions.rank() >= 1, "RANK", "is a scalar, or has an unknown rank", "operand 1");
-  s.require(x.rank() >= 2, "RANK", "has an unknown rank, or one below 2", "operand 0");
-  s.require(x.dim(-1) > 0 && x.dim(-1) % 2 == 0, "SHAPE", "has no even number of features", "operand 0");
+  RequireRotatable(s);
+  const int64_t features = s.in(kInput).dim(-1);
+  s.require(features > 0 && features % 2 == 0, "SHAPE", "has no even number of features", "operand 0");
   RotationOf(s);
 }
 

@@ -136,7 +136,7 @@ TEST(KerasNetwork, ClassesAndSparseProbabilities) {
   ExpectNear(
       Of3("MultiHot", {{"num_classes", 3}, {"axis", -1}, {"dtype", "float32"}, {"sparse", false}}, {}, ids),
       {1, 0, 1, 0, 1, 0});
-  // Of 2, 1.5 and 0.1, two stay: the threshold is (3.5 - 1) / 2. Of the second row, one stays.
+  // Row 1 keeps 2 and 1.5, less the threshold (2 + 1.5 - 1) / 2. Row 2 keeps 5, less the threshold 5 - 1.
   ExpectNear(Of3("Sparsemax", {{"axis", -1}}, {}, Floats({2, 3}, {2, 0.1F, 1.5F, 5, 1, 1})),
              {0.75F, 0, 0.25F, 1, 0, 0});
 }
