@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/math/cost/rates.h"
 
+#include "plugins/math/simd/cpu.h"
+
 #if defined(__aarch64__)
 #include <sys/auxv.h>
 #endif
@@ -59,7 +61,7 @@ Isa BestIsa() {
   if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
     return __builtin_cpu_supports("avx512vnni") ? Isa::kAvx512Vnni : Isa::kAvx512;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    return __builtin_cpu_supports("avxvnni") ? Isa::kAvx2Vnni : Isa::kAvx2;
+    return HasAvxVnni() ? Isa::kAvx2Vnni : Isa::kAvx2;
   return Isa::kSse4;
 #else
   return Isa::kSse4;

@@ -12,6 +12,8 @@
 
 #include <vector>
 
+#include "plugins/math/simd/cpu.h"
+
 // Arrays of vectors need a size that is known at compile time, which SVE and RVV do not have. The other
 // targets differ from those left in integer ops, AES and conversions only.
 // The targets that the build leaves out (FUSEBOX_SIMD_WITHOUT).
@@ -78,10 +80,10 @@
   (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
 
 #if (HWY_TARGETS & HWY_AVX2) && defined(HWY_WANT_AVX3_DL)
-#define FUSEBOX_SIMD_AVX2(code)                                                         \
-  if (FUSEBOX_HAS_AVX2) {                                                               \
-    if (__builtin_cpu_supports("avxvnni")) tables.push_back(&N_AVX2::code##Extended()); \
-    tables.push_back(&N_AVX2::code());                                                  \
+#define FUSEBOX_SIMD_AVX2(code)                                                   \
+  if (FUSEBOX_HAS_AVX2) {                                                         \
+    if (fusebox::math::HasAvxVnni()) tables.push_back(&N_AVX2::code##Extended()); \
+    tables.push_back(&N_AVX2::code());                                            \
   }
 #elif HWY_TARGETS & HWY_AVX2
 #define FUSEBOX_SIMD_AVX2(code) \

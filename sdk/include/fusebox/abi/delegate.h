@@ -86,8 +86,9 @@ typedef struct fbx_delegate {
      shapes again, without this call. NULL: never supported. [prepare] */
   fbx_status (*reshape)(const fbx_host*, void* user, void* partition, const fbx_call*) FBX_NOEXCEPT;
   /* Like compile, for values with other dims than in the compiled graph: first with the dims that differ
-     unknown, then, if that is NOT_APPLICABLE, with the new dims; or, if compile has declined unknown dims, with
-     all dims known. claim has seen neither. The first partition stays. NULL: never supported. [prepare] */
+     unknown, then, if that is NOT_APPLICABLE, with the new dims; or, if compile has declined unknown dims,
+     with all dims known. claim has seen neither. The first partition stays. NULL: never supported. [prepare]
+   */
   fbx_status (*recompile)(const fbx_host*, void* user, void* self, void* session, const fbx_graph* graph,
                           void** partition) FBX_NOEXCEPT;
 } fbx_delegate;
