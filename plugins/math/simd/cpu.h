@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What compilers cannot be asked for by name.
+// Features of the CPU that not every compiler knows by name.
 #pragma once
 
 #if defined(__x86_64__)
