@@ -301,7 +301,10 @@ Result<Verdict> VerifyFused(const Module& module, const Function& body, const Mo
     for (size_t i = 0, at = 0; i < absent.size(); ++i)
       if (!absent[i]) all[i] = tensors[at++];
     auto copy = CopyOf(module, body, all, absent);
-    if (exact) RetypeToF64(*copy);
+    if (exact) {
+      RetypeToF64(*copy);
+      RetypeWeightsToF64(*copy);
+    }
     return Runnable::Make(std::move(copy), registry);
   };
   return Comparison(present, used_results, bound, make, of_present)

@@ -3,11 +3,12 @@
 //
 // Both run on the host with the same operands: constants of the site, other operands from value classes
 // (normal, tiny, large, zero, one-hot, extremes). The reference is a copy of the body in f64 if every op has
-// an f64 kernel, else the f32 body. A case passes if  |fused - reference| <= max(atol + rtol |reference|, 2 x
-// error of the f32 body, rounding); rounding is the change of the reference when operands and constants
-// change by the accumulated f32 rounding error (rounding.h). Results with scales may differ by one step. A
-// case that passes only because the f32 body itself is more than 1 % off shows nothing: the op is not
-// verified.
+// an f64 kernel, else the f32 body. In f64, quantized weights of ops on floats are the numbers that they
+// stand for, and no operand is rounded to 8 bits. A case passes if  |fused - reference| <= max(atol + rtol
+// |reference|, 2 x error of the f32 body, rounding); rounding is the change of the reference when operands
+// and constants change by the accumulated f32 rounding error (rounding.h). Results with scales may differ by
+// one step. A case that passes only because the f32 body itself is more than 1 % off shows nothing: the op is
+// not verified.
 #pragma once
 
 #include <cstdint>

@@ -82,6 +82,30 @@ TEST(VerifyFused, RunsBodiesWithInt4Weights) {
   }
 }
 
+// A body that rounds its operands to 8 bits is off by its own rounding; one that does not may replace it.
+TEST(VerifyFused, ComparesBodiesWith8BitWeightsInF64) {
+  for (const float factor : {1.0f, 1.1f}) {
+    Pair pair;
+    const auto [x, y] = pair.Input(F32({2, 64}));
+    std::vector<int8_t> bytes(32 * 64);
+    std::vector<float> floats(bytes.size());
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      bytes[i] = static_cast<int8_t>(static_cast<int>(i * 37 % 255) - 127);
+      floats[i] = static_cast<float>(bytes[i]) * 0.001f * factor;
+    }
+    Function& f = pair.body;
+    const ValueId w = f.AddConst({DType::kI8, Shape({32, 64})}, Buffer::Of<int8_t>(bytes));
+    f.value(w).quant = std::make_shared<const Quant>(Quant{.scales = {0.001f}, .zero_points = {0}});
+    f.outputs = f.AddNode(Op::kFullyConnected, {x, w, kNoValue}, {F32({2, 32})}).results;
+    Function& g = pair.replacement;
+    const ValueId v = g.AddConst(DType::kF32, {32, 64}, std::move(floats));
+    g.outputs = g.AddNode(Op::kFullyConnected, {y, v, kNoValue}, {F32({2, 32})}).results;
+    const Verdict verdict = pair.Ask();
+    EXPECT_EQ(verdict.outcome, factor == 1 ? Outcome::kAgrees : Outcome::kDiffers) << verdict.Summary();
+    EXPECT_EQ(verdict.truth, "f64");
+  }
+}
+
 // DEQUANTIZE has no f64 form: its results are converted.
 TEST(VerifyFused, RunsBodiesThatDequantizeInF64) {
   for (const Op op : {Op::kMul, Op::kAdd}) {
