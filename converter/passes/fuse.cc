@@ -169,6 +169,8 @@ Result<verify::Verdict> VerifySite(Context& context, const Candidate& candidate)
     all.shortened |= verdict.shortened;
     if (verdict.outcome != verify::Verdict::Outcome::kAgrees) break;
   }
+  const bool ran = all.outcome != verify::Verdict::Outcome::kNotVerified || all.unprovable;
+  if (!ran && HasUnknown(inputs)) return VerifyAt(context, candidate, inputs, 1);  // loops for one row
   return all;
 }
 

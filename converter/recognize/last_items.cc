@@ -26,9 +26,9 @@ std::vector<LastItem> FindLastItems(const Module& module, const Function& f) {
     const auto loop = ReadScan(caller, body, *node);
     if (!loop) continue;
     for (const Scan::Written& list : loop->written) {
-      const auto state = list.stack ? StateOf(*loop, list) : std::nullopt;
+      const auto state = list.steps != kNoValue ? StateOf(*loop, list) : std::nullopt;
       if (!state) continue;
-      for (const auto& [reader, operand] : caller.readers(list.stack->results[0]))
+      for (const auto& [reader, operand] : caller.readers(list.steps))
         if (reader && operand == 0 && MatchesLast(caller, *reader, 0, false))
           found.push_back({reader->results[0], loop->node->results[*state]});
     }

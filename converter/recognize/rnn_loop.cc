@@ -87,7 +87,7 @@ Result<Found> Match(const View& caller, const View& body, const Node& node) {
   const Scan& in = out.loop;
   FUSEBOX_ASSIGN(out.layer.cell, MatchCell(body, in, out.states));
   out.layer.weights = in.body;
-  FUSEBOX_TRY(CheckWeightTypes(*in.body, out.layer.cell));
+  out.layer.hybrid = IsHybrid(*in.body, out.layer.cell);
   FUSEBOX_ASSIGN(const ValueId sequence, SequenceOf(in, caller, body, out.layer.cell.x));
   FUSEBOX_TRY(CheckLength(in, caller, sequence));
   FUSEBOX_TRY(CheckInput(caller, body, sequence, out));
@@ -123,18 +123,18 @@ Location LocationOf(const Node& loop) {
 }
 
 // [batch, steps, units], or steps first; the last step only if no list is written.
-ValueId SequenceIn(Function& body, const Layer& layer, ValueId h, ValueId stack) {
+ValueId SequenceIn(Function& body, const Layer& layer, ValueId h, ValueId steps) {
   Rewriter write(body);
   const Type unknown{DType::kF32, Shape()};
-  if (stack == kNoValue)
+  if (steps == kNoValue)
     return write.Typed(Op::kExpandDims, {h, write.I32Scalar(layer.in.time_axis())}, unknown);
-  if (layer.in.time_major) return stack;
-  return write.Typed(Op::kTranspose, {stack, write.I32(ExchangeOf(static_cast<int>(layer.space.size()) + 3))},
+  if (layer.in.time_major) return steps;
+  return write.Typed(Op::kTranspose, {steps, write.I32(ExchangeOf(static_cast<int>(layer.space.size()) + 3))},
                      unknown);
 }
 
 // The loop with its transposes and lists, as the definition of the composite.
-Result<const Function*> BodyOf(Replacement& made, const Found& found, const Layer& layer, ValueId stack) {
+Result<const Function*> BodyOf(Replacement& made, const Found& found, const Layer& layer, ValueId sequence) {
   const Scan& loop = found.loop;
   LayerBody body = AddLayerBody(made, layer);
   Bindings bound;
@@ -145,9 +145,9 @@ Result<const Function*> BodyOf(Replacement& made, const Found& found, const Laye
     bound.operands[{loop.node, found.states[k]}] = body.states[k];
     wanted.push_back(loop.node->results[found.states[k]]);
   }
-  if (stack != kNoValue) wanted.push_back(stack);
+  if (sequence != kNoValue) wanted.push_back(sequence);
   FUSEBOX_ASSIGN(std::vector<ValueId> got, CopyRegion(made.view(), wanted, bound, body.f));
-  const ValueId steps = stack == kNoValue ? kNoValue : got.back();
+  const ValueId steps = sequence == kNoValue ? kNoValue : got.back();
   got.resize(found.states.size());
   body.SetResults(layer, SequenceIn(body.f, layer, got[0], steps), got);
   return &body.f;
@@ -156,19 +156,18 @@ Result<const Function*> BodyOf(Replacement& made, const Found& found, const Laye
 Result<Region> Replace(const View& view, Found found) {
   const Scan& loop = found.loop;
   found.layer.location = LocationOf(*loop.node);
-  const Node* const stacking = loop.written.empty() ? nullptr : loop.written[0].stack;
-  const ValueId stack = stacking ? stacking->results[0] : kNoValue;
-  found.layer.sequence = stacking && loop.written[0].whole;
+  const ValueId steps = loop.written.empty() ? kNoValue : loop.written[0].steps;
+  found.layer.sequence = steps != kNoValue && loop.written[0].whole;
   Replacement made(view);
   const Layer layer = Imported(made, found.layer);
-  FUSEBOX_ASSIGN(const Function* const body, BodyOf(made, found, layer, stack));
+  FUSEBOX_ASSIGN(const Function* const body, BodyOf(made, found, layer, steps));
   const std::vector<ValueId> results = AddLayer(made, layer, *body);
   for (size_t k = 0; k < found.states.size(); ++k)
     made.SetResult(loop.node->results[found.states[k]], results[2 + k]);
   for (size_t k = 0; k < loop.node->results.size(); ++k)
     if (loop.output(k) == loop.input(k) && !view.readers(loop.node->results[k]).empty())
       made.SetResult(loop.node->results[k], made.Input(loop.node->operands[k]));
-  if (stacking) SetSequence(made, stack, layer, results);
+  if (steps != kNoValue) SetSequence(made, steps, layer, results);
   return made.Take();
 }
 

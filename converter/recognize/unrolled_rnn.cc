@@ -17,7 +17,6 @@ class Unrolled {
 
   Result<Region> Replace() {
     SetLayer();
-    FUSEBOX_TRY(CheckWeightTypes(*layer_.weights, layer_.cell));
     const ValueId sequence = layer_.in.inputs;
     layer_ = Imported(made_, std::move(layer_));
     SetInitial();
@@ -35,6 +34,7 @@ class Unrolled {
     const ValueId sequence = chain_.unpack->operands[0];
     layer_.cell = chain_.steps[1]->cell;  // the first step's weights may be folded
     layer_.weights = &view_.function();
+    layer_.hybrid = IsHybrid(view_.function(), layer_.cell);
     layer_.location = chain_.unpack->location;
     if (const size_t slash = layer_.location.name.rfind('/'); slash != std::string::npos)
       layer_.location.name.resize(slash);

@@ -52,26 +52,42 @@ int MakeFlex(Module& module) {
   return count;
 }
 
-void Quantize(Value& weights) {
+// `rows`: of how many rows each has a scale.
+void Quantize(Value& weights, size_t rows) {
   const auto values = weights.data.As<float>();
-  float largest = 1e-6F;
-  for (const float value : values) largest = std::max(largest, std::abs(value));
-  const float scale = largest / 127;
+  const size_t part = values.size() / rows;
   std::vector<int8_t> bytes;
-  for (const float value : values) bytes.push_back(static_cast<int8_t>(std::lround(value / scale)));
+  std::vector<float> scales;
+  for (size_t at = 0; at < values.size(); at += part) {
+    float largest = 1e-6F;
+    for (const float value : values.subspan(at, part)) largest = std::max(largest, std::abs(value));
+    const float scale = largest / 127;
+    scales.push_back(scale);
+    for (const float value : values.subspan(at, part))
+      bytes.push_back(static_cast<int8_t>(std::lround(value / scale)));
+  }
   weights.type.dtype = DType::kI8;
   weights.data = Buffer::Of<int8_t>(bytes);
-  weights.quant = std::make_shared<Quant>(Quant{.scales = {scale}, .zero_points = {0}});
+  weights.quant = std::make_shared<Quant>(
+      Quant{.scales = std::move(scales), .zero_points = std::vector<int64_t>(rows)});
 }
 
-int QuantizeProducts(Module& module) {
+int QuantizeProducts(Module& module, FlexWeights form) {
   int count = 0;
+  const bool by_rows = form == FlexWeights::kRowsOfEightBits;
   for (const auto& function : module.functions) {
+    std::vector<Value*> found;
+    size_t largest = 0;
     for (const auto& node : function->nodes) {
       if (!node->is(Op::kFullyConnected)) continue;
       Value& weights = function->value(node->operands[1]);
       if (!weights.is_const() || weights.type.dtype != DType::kF32) continue;
-      Quantize(weights);
+      found.push_back(&weights);
+      largest = std::max(largest, weights.data.size());
+    }
+    for (Value* const weights : found) {
+      if (by_rows && weights->data.size() < largest) continue;
+      Quantize(*weights, by_rows ? static_cast<size_t>(weights->type.shape[0]) : 1);
       ++count;
     }
   }
@@ -106,7 +122,7 @@ Status WriteFlex(converter::Conversion conversion, const std::string& path, Flex
   Context context{*flex, *conversion.options.registry, conversion.options, report};
   FUSEBOX_TRY(converter::SimplifyLoops(context));
   FUSEBOX_TRY(converter::FoldToFixpoint(context));
-  if (weights == FlexWeights::kEightBits && QuantizeProducts(*flex) == 0)
+  if (weights != FlexWeights::kFloat && QuantizeProducts(*flex, weights) == 0)
     return Unsupported("the model has no products");
   if (MakeFlex(*flex) == 0) return Unsupported("the model has no lists");
   FUSEBOX_TRY(converter::Finish(context));

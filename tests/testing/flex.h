@@ -9,7 +9,9 @@
 
 namespace fusebox::testing {
 
-enum class FlexWeights { kFloat, kEightBits };  // of FULLY_CONNECTED, as after dynamic range quantization
+// Weights of FULLY_CONNECTED: as after dynamic range quantization, with a scale per tensor or, as TensorFlow
+// writes them since 2.17, with a scale per row, and small matrices in floats.
+enum class FlexWeights { kFloat, kEightBits, kRowsOfEightBits };
 
 // The options of a Flex op: a pair of its name and its NodeDef, whose attributes are element_dtype = float
 // and shape_type = int32.

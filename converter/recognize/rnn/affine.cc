@@ -14,11 +14,23 @@ int64_t LastDim(const Value& v) {
   return rank < 1 ? -1 : v.type.shape[static_cast<size_t>(rank - 1)];
 }
 
-// 8-bit weights of a product that quantizes its f32 source row by row.
-bool HasOneScale(const Value& weights) {
-  const Quant* const quant = weights.quant.get();
-  return weights.type.dtype == DType::kI8 && quant != nullptr && quant->scales.size() == 1 &&
-         quant->block_size == 0 && (quant->zero_points.empty() || quant->zero_points[0] == 0);
+// Returns whether DEQUANTIZE reads the weights of a product that quantizes its f32 source row by row.
+bool AreBytes(const Value& weights) {
+  return weights.type.dtype == DType::kI8 && weights.quant && !weights.quant->scales.empty() &&
+         weights.quant->block_size == 0;
+}
+
+// The v of v * ones of its shape, which a step of TensorFlow 2.0 with dropout computes outside of training.
+ValueId WithoutOnes(const View& in, ValueId v) {
+  ValueId shaped = kNoValue;
+  const ValueId other = in.Other(v, Op::kMul, [&](ValueId factor) {
+    const Node* const fill = in.Producer(factor, Op::kFill);
+    const Node* const shape =
+        fill && in.IsFull(fill->operands[1], 1) ? in.Producer(fill->operands[0]) : nullptr;
+    if (shape && shape->is(Op::kShape)) shaped = shape->operands[0];
+    return shaped != kNoValue;
+  });
+  return other != kNoValue && other == shaped ? other : v;
 }
 
 class AffineReader {
@@ -124,8 +136,9 @@ class AffineReader {
 
   Status Times(ValueId source, ValueId matrix, bool transposed, Range range, bool asymmetric) {
     const Value& weights = f_.value(matrix);
+    source = WithoutOnes(in_, source);
     const Shape& shape = weights.type.shape;
-    const bool bytes = HasOneScale(weights);
+    const bool bytes = AreBytes(weights);
     if (weights.type.dtype != DType::kF32 && !bytes)
       return Unsupported("weights of " + ToString(weights.type));
     if (!weights.is_const()) return Unsupported("its weights are computed (" + in_.Text(matrix) + ")");
@@ -140,7 +153,7 @@ class AffineReader {
       out_.products.push_back({source, block});
       return {};
     }
-    if (bytes) return Unsupported("8-bit weights of a product with x and h, which have one scale in it");
+    block.joined = true;
     for (const ValueId part : parts->operands) {  // [x, h] @ W: each part has separate rows
       block.rows = LastDim(f_.value(part));
       if (block.rows < 0 || block.row + block.rows > shape[transposed ? 1 : 0]) return Refuse(source);

@@ -29,6 +29,7 @@ struct Block {
   int64_t columns = 0;
   Window window = {};
   bool asymmetric = false;  // of i8 weights: rows of the source are quantized with a zero point
+  bool joined = false;      // the source is a part of what the product quantizes
 };
 
 // Columns [begin, begin + count) of a value.

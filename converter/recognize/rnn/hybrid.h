@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers with 8-bit weights: their products quantize each row of x and of h, as hybrid ops do.
+// Layers with 8-bit weights. A hybrid op quantizes each row of x and of h, and has one scale for the weights
+// of the input and one for those of the state.
 #pragma once
 
 #include "converter/recognize/rnn/cell.h"
 
 namespace fusebox::converter::recognize {
 
-// Requires that all weights of the cell are f32, or that all are i8 with one scale for the input and one for
-// the state, and quantize alike. Constants of `weights` hold them.
-Status CheckWeightTypes(const Function& weights, const Cell&);
-// Returns whether products of the cell quantize x and h with a zero point.
-bool QuantizesAsymmetrically(const Cell&);
+// Returns whether a hybrid op computes the cell's products as they are. If not, or if the weights are f32,
+// the layer has f32 weights. Constants of `weights` hold them.
+bool IsHybrid(const Function& weights, const Cell&);
 
 }  // namespace fusebox::converter::recognize

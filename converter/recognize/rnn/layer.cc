@@ -5,7 +5,6 @@
 #include <map>
 #include <utility>
 
-#include "converter/recognize/rnn/hybrid.h"
 #include "converter/recognize/rnn/scan.h"
 #include "host/graph/rewriter.h"
 
@@ -112,6 +111,8 @@ class Weights {
     if (fresh) {
       at->second = write_.f().AddConst(matrix.type, matrix.data, matrix.name);
       write_.f().value(at->second).quant = matrix.quant;
+      if (matrix.type.dtype != DType::kF32 && !layer_.hybrid)
+        at->second = write_.Typed(Op::kDequantize, {at->second}, Floats(matrix.type.shape.dims()));
       if (part.transposed) at->second = Move(Op::kTranspose, {at->second, write_.I32({1, 0})}, dims);
     }
     if (dims == std::vector<int64_t>{part.rows, part.columns}) return at->second;
@@ -150,7 +151,7 @@ Attrs AttrsOf(const Layer& layer) {
     attrs.Set("recurrent_activation", layer.cell.recurrent_activation);
   if (layer.cell.kind == Cell::Kind::kGru) attrs.Set("reset_after", layer.cell.reset_after);
   attrs.Set("sequence", layer.sequence);
-  if (QuantizesAsymmetrically(layer.cell)) attrs.Set("asymmetric_quantize_inputs", true);
+  if (layer.hybrid && layer.cell.gates[0].input.asymmetric) attrs.Set("asymmetric_quantize_inputs", true);
   if (layer.cell.kind == Cell::Kind::kConvLstm) {
     const Window& window = layer.cell.gates[0].input.window;
     attrs.Set("strides", window.strides);
@@ -216,7 +217,8 @@ LayerBody AddLayerBody(Replacement& made, const Layer& layer) {
   // A folded state has no separate block.
   const Block& recurrent = cell.gates[0].recurrent;
   const auto kernel = [&](const Block& block, std::vector<int64_t> dims, const char* name) {
-    const Value* const from = block.matrix == kNoValue ? nullptr : &layer.weights->value(block.matrix);
+    const bool bytes = layer.hybrid && block.matrix != kNoValue;
+    const Value* const from = bytes ? &layer.weights->value(block.matrix) : nullptr;
     const ValueId v = input({from ? from->type.dtype : DType::kF32, Shape(std::move(dims))}, name);
     if (from) body.f.value(v).quant = from->quant;
   };

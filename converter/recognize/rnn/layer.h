@@ -24,6 +24,7 @@ std::vector<int64_t> ExchangeOf(int rank);
 struct Layer {
   Cell cell;
   const Function* weights = nullptr;  // whose constants the cell's blocks name
+  bool hybrid = false;                // these are 8-bit weights of hybrid products; else they become f32
   SequenceLayout in;
   std::vector<ValueId> initial;  // h, and c of an LSTM
   std::vector<int64_t> space;    // ConvLSTM: spatial sizes of a state

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "converter/recognize/rnn/mask.h"
+#include "converter/recognize/rnn/row_write.h"
 #include "host/base/status.h"
 
 namespace fusebox::converter::recognize {
@@ -26,6 +27,17 @@ bool IsCounter(const View& caller, const View& body, const Scan& loop, size_t i)
          (add->operands[1] == self && IsNumber(body, add->operands[0], 1));
 }
 
+// Of a tensor of rows, which FILL makes where their number is known at run time.
+std::optional<Extent> RowsOf(const View& caller, ValueId tensor) {
+  const Extent rows = ExtentOf(caller, tensor, 0);
+  const Node* const fill = rows.size < 0 ? caller.Producer(tensor) : nullptr;
+  const Node* const dims = fill && fill->is(Op::kFill) ? caller.Producer(fill->operands[0]) : nullptr;
+  if (!dims || (!dims->is(Op::kConcatenation) && !dims->is(Op::kPack))) return rows;
+  const Node* const vector = dims->is(Op::kPack) ? nullptr : caller.Producer(dims->operands[0]);
+  const bool wraps = vector && (vector->is(Op::kReshape) || vector->is(Op::kExpandDims));
+  return ExtentOf(caller, wraps ? vector->operands[0] : dims->operands[0]);
+}
+
 class Reader {
  public:
   Reader(const View& caller, const View& body, const Node& loop) : caller_(caller), body_(body) {
@@ -39,7 +51,7 @@ class Reader {
       if (loop_.output(i) == loop_.input(i)) continue;
       if (IsCounter(caller_, body_, loop_, i)) counters_.insert(loop_.input(i));
       else if (body_.Producer(loop_.output(i), Op::kTensorListSetItem)) FUSEBOX_TRY(AddWritten(i));
-      else FUSEBOX_TRY(AddState(i));
+      else if (!AddRows(i)) FUSEBOX_TRY(AddState(i));
     }
     FUSEBOX_TRY(ReadCondition());
     if (loop_.mask != kNoValue && loop_.unmasked.size() != loop_.states.size())
@@ -112,14 +124,25 @@ class Reader {
       return Unsupported(Variable(i) + " is a list that takes another one's place");
     for (const auto& reader : body_.readers(loop_.input(i)))
       if (reader.node != &set) return Unsupported("the list that it writes is read by its steps");
-    Scan::Written out{i, set.operands[2], false, nullptr};
+    Scan::Written out{i, set.operands[2], set.operands[1], kNoValue};
     const auto readers = caller_.readers(loop_.node->results[i]);
     if (readers.size() > 1 ||
         (readers.size() == 1 && (!readers[0].node || !readers[0].node->is(Op::kTensorListStack))))
       return Unsupported("the list that it writes is read by others than one TENSOR_LIST_STACK");
-    if (!readers.empty()) out.stack = readers[0].node;
+    if (!readers.empty()) out.steps = readers[0].node->results[0];
     loop_.written.push_back(out);
     return {};
+  }
+
+  // Returns whether variable i is a tensor that stands for a list, and reads it.
+  bool AddRows(size_t i) {
+    const auto write = ReadRowWrite(body_, loop_.output(i));
+    const bool own = write && (write->tensor == kNoValue || write->tensor == loop_.input(i));
+    if (!own || body_.readers(loop_.input(i)).size() != write->readers) return false;
+    const ValueId result = loop_.node->results[i];
+    loop_.written.push_back(
+        {i, write->row, write->index, caller_.readers(result).empty() ? kNoValue : result});
+    return true;
   }
 
   // i < limit, and maybe j < another.
@@ -162,14 +185,17 @@ class Reader {
   }
 
   Status CheckWritten(Scan::Written& list) const {
-    const Node& set = *body_.Producer(loop_.output(list.variable));
-    const Node* reserve = caller_.Producer(loop_.node->operands[list.variable]);
-    if (!reserve || !reserve->is(Op::kTensorListReserve))
-      return Unsupported("the list that it writes is not empty at first");
-    const auto length = ExtentOf(caller_, reserve->operands[1]);
-    list.whole = counters_.contains(set.operands[1]);
-    if (!list.whole && !IsNumber(body_, set.operands[1], 0))
-      return Unsupported("it writes its list at " + body_.Text(set.operands[1]) + ", not at its counter");
+    const ValueId first = loop_.node->operands[list.variable];
+    std::optional<Extent> length = RowsOf(caller_, first);
+    if (caller_.type(first).dtype == DType::kVariant) {
+      const Node* reserve = caller_.Producer(first);
+      if (!reserve || !reserve->is(Op::kTensorListReserve))
+        return Unsupported("the list that it writes is not empty at first");
+      length = ExtentOf(caller_, reserve->operands[1]);
+    }
+    list.whole = counters_.contains(list.index);
+    if (!list.whole && list.index != kNoValue && !IsNumber(body_, list.index, 0))
+      return Unsupported("it writes its list at " + body_.Text(list.index) + ", not at its counter");
     const Extent one{kNoValue, 0, 1};
     const bool fits = length && (list.whole ? loop_.limits[0] == *length : *length == one);
     if (!fits) return Unsupported("the list that it writes has another length than it has steps");
@@ -242,9 +268,13 @@ std::optional<Extent> ExtentOf(const View& caller, ValueId scalar) {
 }
 
 bool WritesLists(const View& caller, const Node& loop) {
-  for (const auto& node : caller.Callee(loop, "body_subgraph_index").nodes)
+  const View body(caller.module(), caller.Callee(loop, "body_subgraph_index"));
+  for (const auto& node : body.function().nodes)
     if (node->is(Op::kTensorListSetItem) || node->is(Op::kTensorListGetItem)) return true;
-  return false;
+  return std::ranges::any_of(body.function().outputs, [&](ValueId v) {
+    const auto write = ReadRowWrite(body, v);
+    return write && write->tensor != kNoValue;
+  });
 }
 
 bool MatchesLast(const View& in, const Node& node, size_t axis, bool one_step) {

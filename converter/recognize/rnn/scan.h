@@ -27,11 +27,13 @@ struct Scan {
   std::vector<size_t> states;  // variables that a step computes anew
   ValueId mask = kNoValue;     // in the body, bool [batch, 1]: the rows that the step changes; none: all
   bool zero_output = false;    // what it writes for the other rows: zeros, else what it wrote before
+  // A list, or a tensor that stands for one (row_write.h).
   struct Written {
     size_t variable;
-    ValueId value;      // in the body, of the rows that the step changes
-    bool whole;         // one element per step; else one for all of them, the last
-    const Node* stack;  // the caller's TENSOR_LIST_STACK; null: nobody reads the list
+    ValueId value;       // in the body, of the rows that the step changes
+    ValueId index;       // in the body; kNoValue: the only element
+    ValueId steps;       // the caller's [steps, ...]; kNoValue: nobody reads the list
+    bool whole = false;  // one element per step; else one for all of them, the last
   };
   std::vector<Written> written;
   std::vector<Extent> limits;  // the loop ends at the smallest of them
@@ -46,8 +48,8 @@ struct Scan {
   std::map<size_t, ValueId> unmasked;
 };
 
-// Returns whether the loop works on tensor lists. Other loops are no recurrent layers, so nothing reports
-// them.
+// Returns whether the loop works on tensor lists, or on tensors that stand for them. Other loops are no
+// recurrent layers, so nothing reports them.
 bool WritesLists(const View& caller, const Node& loop);
 
 // Returns whether the slice is sequence[..., last, ...] along the axis, which is removed. `one_step`: the
