@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "converter/import/tables/composites.h"
+#include "converter/passes/lists.h"
 #include "converter/passes/pass.h"
 #include "converter/passes/rewrite.h"
 #include "host/eval/open_sizes.h"
@@ -58,6 +59,24 @@ Result<bool> InferAllTypes(Context& context) {
   return changed;
 }
 
+// Puts what runs in the place of an IF whose condition is known. Returns whether there was one.
+bool TakeKnownBranches(const Module& module, Function& f) {
+  bool taken = false;
+  for (size_t i = 0; i < f.nodes.size(); ++i) {
+    Node& node = *f.nodes[i];
+    if (!node.is(Op::kIf)) continue;
+    const Value& condition = f.value(node.operands[0]);
+    if (!condition.is_const() || condition.type.dtype != DType::kBool || condition.data.size() != 1) continue;
+    const Function& branch = Callee(module, node, kBranches[condition.data.As<uint8_t>()[0] != 0 ? 0 : 1]);
+    node.operands.erase(node.operands.begin());
+    const size_t count = branch.nodes.size();
+    InlineAt(f, i, branch);
+    i += count - 1;
+    taken = true;
+  }
+  return taken;
+}
+
 // Infers types, translates source ops whose operands are known by now, folds constants; true if anything
 // changed.
 Result<bool> FoldOnce(Context& context) {
@@ -66,6 +85,7 @@ Result<bool> FoldOnce(Context& context) {
     Function& f = *context.module.functions[i];
     FUSEBOX_ASSIGN(const int translated, TranslateFunction(context.module, f, context.registry));
     const int dropped = DropUnreadOpaque(f);
+    changed |= TakeKnownBranches(context.module, f);
     const int lowered = LowerComposites(context.module, f, Lowered::kFoldable);
     FUSEBOX_ASSIGN(
         const int folded,

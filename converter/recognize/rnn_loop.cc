@@ -81,8 +81,7 @@ Status CheckInput(const View& caller, const View& body, ValueId sequence, Found&
   return {};
 }
 
-Result<Found> Match(const View& caller, const View& body, const Node& node) {
-  FUSEBOX_ASSIGN(Scan loop, ReadScan(caller, body, node));
+Result<Found> Match(const View& caller, const View& body, Scan loop) {
   Found out{std::move(loop), {}, {}};
   const Scan& in = out.loop;
   FUSEBOX_ASSIGN(out.layer.cell, MatchCell(body, in, out.states));
@@ -171,18 +170,22 @@ Result<Region> Replace(const View& view, Found found) {
   return made.Take();
 }
 
-Result<Region> ReadLayer(const View& view, const Node& loop) {
-  const View body(view.module(), view.Callee(loop, "body_subgraph_index"));
-  FUSEBOX_ASSIGN(Found found, Match(view, body, loop));
+// Nothing for a loop without states: its steps do not depend on each other.
+Result<std::optional<Region>> ReadLayer(const View& view, const Node& node) {
+  const View body(view.module(), view.Callee(node, "body_subgraph_index"));
+  FUSEBOX_ASSIGN(Scan loop, ReadScan(view, body, node));
+  if (loop.states.empty()) return std::nullopt;
+  FUSEBOX_ASSIGN(Found found, Match(view, body, std::move(loop)));
   FUSEBOX_TRY(CheckResults(found, view));
-  return Replace(view, std::move(found));
+  FUSEBOX_ASSIGN(Region region, Replace(view, std::move(found)));
+  return std::optional(std::move(region));
 }
 
 }  // namespace
 
 Result<std::optional<Region>> FindRnnLoop(const View& view, const Node& loop) {
   auto region = ReadLayer(view, loop);
-  if (region) return std::optional(*std::move(region));
+  if (region) return region;
   if (!WritesLists(view, loop)) return std::nullopt;
   return Unsupported("no recurrent layer: " + region.error().message);
 }

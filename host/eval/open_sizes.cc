@@ -21,6 +21,14 @@ std::optional<Size> Scaled(Size size, int64_t factor, int64_t offset) {
   return fits ? std::optional(size) : std::nullopt;
 }
 
+// Nothing if no symbol is in both and neither is a number.
+std::optional<Size> Sum(const Size& a, const Size& b) {
+  if (b.is_number()) return Scaled(a, 1, b.offset);
+  if (a.is_number()) return Scaled(b, 1, a.offset);
+  if (a.symbol != b.symbol) return std::nullopt;
+  return Scaled({a.symbol, a.factor + b.factor, a.offset}, 1, b.offset);
+}
+
 bool AllNumbers(const Sizes& sizes) { return std::ranges::all_of(sizes, &Size::is_number); }
 
 }  // namespace
@@ -128,6 +136,7 @@ void OpenSizes::Walk(const Function& f, Frame& frame) {
     Known* result = &frame[static_cast<size_t>(node->results[0])];
     if (node->is(Op::kShape) && IsFewIntegers(f.value(node->results[0]).type))
       result->ints = In(f, frame, first).dims;
+    else if (auto dims = Padded(f, frame, *node); dims) result->dims = std::move(dims);
     else if (!Has(node->op, kHost) && Info(node->op).code >= 0) Kernel(f, frame, *node);
     if (depth_ == Depth::kIntegers) continue;
     // A list of a tensor's rows has the dimensions of the tensor.
@@ -135,6 +144,24 @@ void OpenSizes::Walk(const Function& f, Frame& frame) {
     const auto& list = node->is(Op::kTensorListGetItem) ? In(f, frame, first).dims : std::nullopt;
     if (list && !list->empty()) result->dims = Sizes(list->begin() + 1, list->end());
   }
+}
+
+std::optional<Sizes> OpenSizes::Padded(const Function& f, Frame& frame, const Node& node) {
+  if (depth_ != Depth::kAll || f.value(node.results[0]).type.shape.is_static()) return std::nullopt;
+  if (node.is(Op::kFill)) return In(f, frame, node.operands[0]).ints;
+  if (!node.is(Op::kConcatenation) || node.operands.size() != 2) return std::nullopt;
+  std::optional<Sizes> dims = In(f, frame, node.operands[0]).dims;
+  const std::optional<Sizes>& more = In(f, frame, node.operands[1]).dims;
+  if (!dims || !more || dims->size() != more->size()) return std::nullopt;
+  const int64_t axis = node.attrs.i64("axis", 0);
+  for (size_t d = 0; d < dims->size(); ++d) {
+    const bool joined =
+        axis == static_cast<int64_t>(d) || axis + std::ssize(*dims) == static_cast<int64_t>(d);
+    const auto sum = joined ? Sum((*dims)[d], (*more)[d]) : std::nullopt;
+    if (joined ? !sum : (*dims)[d] != (*more)[d]) return std::nullopt;
+    if (joined) (*dims)[d] = *sum;
+  }
+  return dims;
 }
 
 void OpenSizes::Kernel(const Function& f, Frame& frame, const Node& node) {

@@ -46,6 +46,9 @@ class OpenSizes {
   friend int FoldShapes(Registry&, const Module&, Function&);
 
   void Walk(const Function&, Frame&);
+  // Returns the dims of values that are padded to a size, some of which shrink where others grow: no kernel
+  // infers at negative ones. Nothing for other nodes.
+  std::optional<Sizes> Padded(const Function&, Frame&, const Node&);
   void Kernel(const Function&, Frame&, const Node&);
   bool FollowDims(const Function&, Frame&, const Node&, SampledNode&, bool shapes);
   bool FollowIntegers(const Function&, Frame&, const Node&, SampledNode&, bool labeled);

@@ -105,6 +105,23 @@ TEST(InlineCalls, RefusesBranchesThatMultiplyAndDependOnTheirCallers) {
   EXPECT_THAT(bench.Run(InlineCalls), HasSubstr("more than 8192 copies of functions"));
 }
 
+TEST(Fold, TakesTheBranchOfAKnownCondition) {
+  for (const bool yes : {false, true}) {
+    Bench bench;
+    Function &main = bench.Add("main"), &negate = bench.Add("negate"), &square = bench.Add("square");
+    negate.outputs = negate.AddNode(Op::kNeg, {negate.AddInput(kOne)}, {kOne}).results;
+    square.outputs = square.AddNode(Op::kSquare, {square.AddInput(kOne)}, {kOne}).results;
+    const ValueId known = main.AddConst<uint8_t>(DType::kBool, Shape::Scalar(), {yes});
+    main.outputs = main.AddNode(Op::kIf, {known, main.AddInput(kOne)}, {kOne},
+                                Ref("then_subgraph_index", "negate", "else_subgraph_index", "square"))
+                       .results;
+    bench.Sign(main);
+    EXPECT_EQ(bench.Run(FoldToFixpoint), "");
+    EXPECT_EQ(Count(main, Op::kIf), 0u);
+    EXPECT_EQ(Count(main, yes ? Op::kNeg : Op::kSquare), 1u) << ToText(bench.module);
+  }
+}
+
 // --batch changes the types in an entry, but not those in a branch that has the same function.
 TEST(InlineCalls, CopiesEntriesForBranches) {
   for (const bool batch : {false, true}) {

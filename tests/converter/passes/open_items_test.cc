@@ -100,6 +100,18 @@ const Through kThrough[] = {
        return Op1(f, Op::kFill, {twice, f.AddConst<float>(DType::kF32, Shape::Scalar(), {0})}, {-1});
      },
      [](int64_t n) { return std::vector<int64_t>{2 * n}; }},
+    {"filled_up",  // as detections are padded to a fixed number
+     [](Function& f, ValueId x) {
+       const ValueId zero = f.AddConst<float>(DType::kF32, Shape::Scalar(), {0});
+       const ValueId shape = Op1(f, Op::kShape, {x}, {3}, With("out_type", DType::kI32), DType::kI32);
+       const ValueId rows =
+           Op1(f, Op::kStridedSlice, {shape, Ints(f, {0}), Ints(f, {1}), Ints(f, {1})}, {1}, {}, DType::kI32);
+       const ValueId missing = Op1(f, Op::kSub, {Ints(f, {5045}), rows}, {1}, {}, DType::kI32);
+       const ValueId here = Op1(f, Op::kFill, {rows, zero}, {-1});
+       const ValueId more = Op1(f, Op::kFill, {missing, zero}, {-1});
+       return Op1(f, Op::kConcatenation, {here, more}, {-1}, With("axis", int64_t{0}));
+     },
+     [](int64_t) { return std::vector<int64_t>{5045}; }},
 };
 
 TEST(OpenItems, OfWhatAnyOpComputes) {
