@@ -17,6 +17,9 @@ namespace {
 std::string WhyUntyped(Context& context, Function& f, const Node& node) {
   const auto untyped = [&](ValueId v) { return v != kNoValue && f.value(v).type.dtype == DType::kNone; };
   if (std::ranges::none_of(node.results, untyped) || std::ranges::any_of(node.operands, untyped)) return "";
+  if (node.is(Op::kReadVariable))
+    return "nothing assigns its variable: the file does not hold its value; convert the model from which the "
+           "file was made";
   const Status status = InferNode(context.registry, context.module, f, node);
   std::string types;
   for (const ValueId v : node.operands)

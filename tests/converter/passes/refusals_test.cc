@@ -57,6 +57,20 @@ TEST(Refusals, AreOfCausesAndNotOfWhatFollows) {
   EXPECT_THAT(Groups(bench.report), ElementsAre("NormalizeUTF8", "Betainc"));
 }
 
+// TensorFlow's converter leaves such files of models of Keras 3.
+TEST(Refusals, NameVariablesThatTheFileHoldsNoValueOf) {
+  Bench bench;
+  Function& f = bench.Add("main");
+  Attrs name;
+  name.Set("shared_name", std::string("v"));
+  const Type handle{DType::kResource, Shape::Scalar()};
+  const ValueId v = f.AddNode(Op::kVarHandle, {}, {handle}, name).results[0];
+  f.outputs = f.AddNode(Op::kReadVariable, {v}, {Type{DType::kNone, Shape()}}).results;
+  bench.Sign(f);
+  EXPECT_THAT(bench.Run(RequireLegal),
+              HasSubstr("nothing assigns its variable: the file does not hold its value"));
+}
+
 // The node before the cause sees what the cause made in the round before.
 TEST(Refusals, FollowACauseAroundALoop) {
   Bench bench;
