@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """fusebox.lite.TFLiteConverter, with stand-ins for objects of tf.keras that save real files."""
+import sys
 import unittest
 
 import numpy as np
@@ -73,9 +74,26 @@ versions { producer: 1087 }
         out = fusebox.Session(converter.convert()).run(-np.ones((2, 3), np.float32))
         np.testing.assert_array_equal(out['y'], np.ones((2, 3)))
 
-    def test_concrete_functions_are_refused(self):
-        with self.assertRaisesRegex(ValueError, 'from_saved_model'):
+    def test_concrete_functions_are_saved_by_their_tensorflow(self):
+        with stand_in.TensorFlow('conv_classifier') as tensorflow:
+            owner, function = object(), object()
+            content = tflite.TFLiteConverter.from_concrete_functions([function], owner).convert()
+        self.assertEqual(tensorflow.saved, [(owner, function)])
+        image = np.linspace(-1, 1, 768, dtype=np.float32).reshape(1, 16, 16, 3)
+        direct = tflite.TFLiteConverter.from_saved_model(models.saved_model('conv_classifier')).convert()
+        results = [fusebox.Session(model).run(image)['probabilities'] for model in (content, direct)]
+        np.testing.assert_array_equal(*results)
+
+    def test_concrete_functions_need_their_owner_and_tensorflow(self):
+        with self.assertRaisesRegex(ValueError, 'trackable_obj is missing'):
             tflite.TFLiteConverter.from_concrete_functions([print])
+        with self.assertRaisesRegex(ValueError, 'got 2 functions, expected one'):
+            tflite.TFLiteConverter.from_concrete_functions([print, print], object())
+        if 'tensorflow' not in sys.modules:
+            with self.assertRaisesRegex(ValueError, 'TensorFlow, which made the function'):
+                tflite.TFLiteConverter.from_concrete_functions([print], object()).convert()
+        with stand_in.TensorFlow('no such sample'), self.assertRaisesRegex(ValueError, 'tf.saved_model.save failed'):
+            tflite.TFLiteConverter.from_concrete_functions([print], object()).convert()
 
 
 class Options(unittest.TestCase):

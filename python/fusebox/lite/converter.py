@@ -6,6 +6,7 @@ import enum
 import logging
 import os
 import re
+import sys
 import tempfile
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence
 
@@ -120,9 +121,15 @@ class TFLiteConverter:
                                              shape=shapes or None, **options))
 
     @classmethod
-    def from_concrete_functions(cls, *_: Any, **__: Any) -> 'TFLiteConverter':
-        raise Error('from_concrete_functions: functions exist inside of TensorFlow only; save them with '
-                    'tf.saved_model.save, then use from_saved_model', Status.UNSUPPORTED)
+    def from_concrete_functions(cls, funcs: Sequence[Any], trackable_obj: Any = None) -> 'TFLiteConverter':
+        """One concrete function, and the object that owns its variables. TensorFlow saves both."""
+        if len(funcs) != 1:
+            raise Error(f'from_concrete_functions: got {len(funcs)} functions, expected one; save several as the '
+                        'signatures of a SavedModel, then use from_saved_model', Status.UNSUPPORTED)
+        if trackable_obj is None:
+            raise Error('from_concrete_functions: trackable_obj is missing: the object (tf.Module, Keras model) that '
+                        'owns the variables of the function')
+        return cls(lambda **options: _convert_function(funcs[0], trackable_obj, options))
 
     def convert(self) -> bytes:
         """The bytes of the .tflite file."""
@@ -191,6 +198,19 @@ def _require_integers(done: Conversion, only: OpsSet) -> None:
     if floats:
         raise Error(f'{done.report["source"]}: target_spec.supported_ops is {only.name}, but these ops have no '
                     f'integer form: {", ".join(sorted(set(floats)))}; add TFLITE_BUILTINS', Status.UNSUPPORTED)
+
+
+def _convert_function(function: Any, owner: Any, options: Dict[str, Any]) -> Conversion:
+    """Saves a function by the TensorFlow that made it."""
+    tensorflow = sys.modules.get('tensorflow')
+    if tensorflow is None:
+        raise Error('from_concrete_functions: TensorFlow, which made the function and saves it, is not imported')
+    with tempfile.TemporaryDirectory(prefix='fusebox-function-') as folder:
+        try:
+            tensorflow.saved_model.save(owner, folder, signatures=function)
+        except Exception as error:  # pylint: disable=broad-except  # of TensorFlow
+            raise Error(f'from_concrete_functions: tf.saved_model.save failed: {error}') from error
+        return convert(folder, **options)
 
 
 def _convert_keras(model: Any, options: Dict[str, Any]) -> Conversion:
