@@ -48,6 +48,9 @@ struct Clipped {
 struct Elu {
   static constexpr std::string_view kName = "ELU";
   static constexpr auto kTypes = kFloats;
+  static std::optional<ByteTable> OfBytes(Tensor in, Tensor out) {
+    return ByteTable::OfFloats(in, out, [](float x) { return x < 0 ? std::exp(x) - 1 : x; });
+  }
   template <class T>
   FUSEBOX_INLINE static T Apply(T x) {
     const T below = FastExpm1(x);
@@ -58,6 +61,9 @@ struct Elu {
 struct Tanh {
   static constexpr std::string_view kName = "TANH";
   static constexpr auto kTypes = kFloats;
+  static std::optional<ByteTable> OfBytes(Tensor in, Tensor out) {
+    return ByteTable::OfFloats(in, out, [](float x) { return std::tanh(x); });
+  }
   template <class T>
   FUSEBOX_INLINE static T Apply(T x) {
     return FastTanh(x);
@@ -67,6 +73,9 @@ struct Tanh {
 struct Logistic {
   static constexpr std::string_view kName = "LOGISTIC";
   static constexpr auto kTypes = kFloats;
+  static std::optional<ByteTable> OfBytes(Tensor in, Tensor out) {
+    return ByteTable::OfFloats(in, out, [](float x) { return 1 / (1 + std::exp(-x)); });
+  }
   template <class T>
   FUSEBOX_INLINE static T Apply(T x) {
     return FastLogistic(x);

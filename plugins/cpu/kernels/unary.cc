@@ -23,6 +23,9 @@ FUSEBOX_INLINE inline T Negated(T x) {
 struct Exp {
   static constexpr std::string_view kName = "EXP";
   static constexpr auto kTypes = kFloats;
+  static std::optional<ByteTable> OfBytes(Tensor in, Tensor out) {
+    return ByteTable::OfFloats(in, out, [](float x) { return std::exp(x); });
+  }
   template <class T>
   FUSEBOX_INLINE static T Apply(T x) {
     return FastExp(x);

@@ -22,6 +22,19 @@ class ByteTable {
       return out.dtype() == FBX_U8 ? int32_t{Nearest<uint8_t>(y, to)} : int32_t{Nearest<int8_t>(y, to)};
     });
   }
+  // The same as TFLite computes it: in f32, which differs from f64 where a result is halfway between two
+  // steps.
+  static ByteTable OfFloats(Tensor in, Tensor out, float (*f)(float)) {
+    const Affine from = AffineOf(in);
+    const Affine to = AffineOf(out);
+    const float inverse = 1 / to.scale;
+    const bool bytes = out.dtype() == FBX_U8;
+    return OfQuantized(in, [&](int32_t quantized) {
+      const float y = std::round(f(from.scale * static_cast<float>(quantized - from.zero)) * inverse);
+      const float q = (std::isnan(y) ? 0 : y) + static_cast<float>(to.zero);
+      return static_cast<int32_t>(Clamp(q, bytes ? 0.0f : -128.0f, bytes ? 255.0f : 127.0f));
+    });
+  }
   // f maps quantized values to quantized values.
   template <class F>
   static ByteTable OfQuantized(Tensor in, const F& f) {
