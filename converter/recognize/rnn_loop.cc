@@ -2,6 +2,8 @@
 // Loops that are a recurrent layer, ConvLSTM among them: Keras 3 and other models without annotations, and
 // .tflite files that stock TFLite cannot run because of their Flex lists. A loop that is not equal to a layer
 // stays a loop, with the reason in the notes.
+#include <algorithm>
+
 #include "converter/recognize/rnn/hybrid.h"
 #include "converter/recognize/rnn/layer.h"
 #include "converter/recognize/rnn/scan.h"
@@ -105,7 +107,8 @@ Status CheckResults(const Found& found, const View& caller) {
   for (size_t i = 0; i < loop.node->results.size(); ++i) {
     const bool given = i == found.states[0] || i == found.states.back() || loop.output(i) == loop.input(i) ||
                        (!loop.written.empty() && loop.written[0].variable == i);
-    if (!given && !caller.readers(loop.node->results[i]).empty())
+    const auto counts = [&](const auto& reader) { return loop.last_indices.contains(reader.node); };
+    if (!given && !std::ranges::all_of(caller.readers(loop.node->results[i]), counts))
       return Unsupported("its result " + std::to_string(i) + " is used, which the layer does not give");
   }
   return {};
@@ -167,6 +170,8 @@ Result<Region> Replace(const View& view, Found found) {
     if (loop.output(k) == loop.input(k) && !view.readers(loop.node->results[k]).empty())
       made.SetResult(loop.node->results[k], made.Input(loop.node->operands[k]));
   if (steps != kNoValue) SetSequence(made, steps, layer, results);
+  for (const Scan::Written& list : loop.written)
+    for (const ValueId item : list.last) made.SetResult(item, results[0]);
   return made.Take();
 }
 

@@ -124,14 +124,37 @@ class Reader {
       return Unsupported(Variable(i) + " is a list that takes another one's place");
     for (const auto& reader : body_.readers(loop_.input(i)))
       if (reader.node != &set) return Unsupported("the list that it writes is read by its steps");
-    Scan::Written out{i, set.operands[2], set.operands[1], kNoValue};
-    const auto readers = caller_.readers(loop_.node->results[i]);
-    if (readers.size() > 1 ||
-        (readers.size() == 1 && (!readers[0].node || !readers[0].node->is(Op::kTensorListStack))))
-      return Unsupported("the list that it writes is read by others than one TENSOR_LIST_STACK");
-    if (!readers.empty()) out.steps = readers[0].node->results[0];
-    loop_.written.push_back(out);
+    loop_.written.push_back({i, set.operands[2], set.operands[1]});
     return {};
+  }
+
+  // What the caller reads of a list: all of it once, and its last item.
+  Status ReadResult(Scan::Written& list) {
+    for (const auto& [node, index] : caller_.readers(loop_.node->results[list.variable])) {
+      if (node && node->is(Op::kTensorListStack) && list.steps == kNoValue) list.steps = node->results[0];
+      else if (node && node->is(Op::kTensorListGetItem) && IsLastIndex(node->operands[1]))
+        list.last.push_back(node->results[0]);
+      else
+        return Unsupported(
+            "the list that it writes is read by others than one TENSOR_LIST_STACK, at other "
+            "places than its end");
+    }
+    return {};
+  }
+
+  // A counter after the loop, less one.
+  bool IsLastIndex(ValueId v) {
+    const Node* const sub = caller_.Producer(v, Op::kSub);
+    if (!sub || caller_.Producer(sub->operands[0]) != loop_.node || !IsNumber(caller_, sub->operands[1], 1))
+      return false;
+    const auto counter = static_cast<size_t>(caller_.result_index(sub->operands[0]));
+    const auto reads_item = [](const auto& reader) {
+      return reader.node && reader.node->is(Op::kTensorListGetItem);
+    };
+    if (!counters_.contains(loop_.input(counter)) || !std::ranges::all_of(caller_.readers(v), reads_item))
+      return false;
+    loop_.last_indices.insert(sub);
+    return true;
   }
 
   // Returns whether variable i is a tensor that stands for a list, and reads it.
@@ -184,7 +207,7 @@ class Reader {
     return {};
   }
 
-  Status CheckWritten(Scan::Written& list) const {
+  Status CheckWritten(Scan::Written& list) {
     const ValueId first = loop_.node->operands[list.variable];
     std::optional<Extent> length = RowsOf(caller_, first);
     if (caller_.type(first).dtype == DType::kVariant) {
@@ -192,6 +215,7 @@ class Reader {
       if (!reserve || !reserve->is(Op::kTensorListReserve))
         return Unsupported("the list that it writes is not empty at first");
       length = ExtentOf(caller_, reserve->operands[1]);
+      FUSEBOX_TRY(ReadResult(list));
     }
     list.whole = counters_.contains(list.index);
     if (!list.whole && list.index != kNoValue && !IsNumber(body_, list.index, 0))

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "converter/recognize/rnn/affine.h"
@@ -30,13 +31,15 @@ struct Scan {
   // A list, or a tensor that stands for one (row_write.h).
   struct Written {
     size_t variable;
-    ValueId value;       // in the body, of the rows that the step changes
-    ValueId index;       // in the body; kNoValue: the only element
-    ValueId steps;       // the caller's [steps, ...]; kNoValue: nobody reads the list
-    bool whole = false;  // one element per step; else one for all of them, the last
+    ValueId value;             // in the body, of the rows that the step changes
+    ValueId index;             // in the body; kNoValue: the only element
+    ValueId steps = kNoValue;  // the caller's [steps, ...]; kNoValue: nobody reads it whole
+    ValueIds last = {};        // the caller's items that are read at the last index
+    bool whole = false;        // one element per step; else one for all of them, the last
   };
   std::vector<Written> written;
-  std::vector<Extent> limits;  // the loop ends at the smallest of them
+  std::vector<Extent> limits;               // the loop ends at the smallest of them
+  std::set<const Node*> last_indices = {};  // of the caller: the number of steps, less one
 
   ValueId input(size_t variable) const { return body->inputs[variable]; }
   ValueId output(size_t variable) const { return body->outputs[variable]; }

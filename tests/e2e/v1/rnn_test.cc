@@ -151,7 +151,7 @@ Result<Answers> RunFile(const std::string& path, const Rnn& rnn, const tf::Graph
   for (int i = 0; i < (rnn.time_major ? steps : batch); ++i)
     for (int k = 0; k < (rnn.time_major ? batch : steps); ++k) rnn.time_major ? add(k, i) : add(i, k);
   for (const std::string& name : test_models::OutputsOf(rnn)) {
-    const std::vector<float>& expected = name == "c" ? c : name == "h" ? h : all;
+    const std::vector<float>& expected = name == "c" ? c : name == "h" || rnn.last_output ? h : all;
     out.expected.push_back({out.given[out.expected.size()].type, Buffer::Of<float>(expected)});
   }
   return out;
@@ -206,6 +206,11 @@ const Case kCases[] = {
     {"basic_lstm_backwards", {.backwards = true}, kLstm},
     {"basic_lstm_no_forget_bias", {.forget_bias = 0}, kLstm},
     {"basic_lstm_output_only", {.final_state = false}, kLstm},
+    {"basic_lstm_last_output", {.final_state = false, .last_output = true}, kLstm},
+    {"basic_lstm_last_output_any",
+     {.batch = -1, .steps = -1, .final_state = false, .last_output = true},
+     kLstm},
+    {"gru_last_output", {.cell = Cell::kGru, .final_state = false, .last_output = true}, "fusebox.gru"},
     {"basic_lstm_lengths", {.lengths = true}, nullptr},
     {"basic_lstm_lengths_any", {.batch = -1, .steps = -1, .lengths = true}, nullptr},
     {"basic_lstm_static", {.static_rnn = true}, kLstm},

@@ -20,7 +20,7 @@ class Writer {
     std::string in = o_.backwards ? Reversed(x_) : x_;
     if (!o_.time_major && !o_.static_rnn) in = Exchanged(in);
     std::string out = fused() ? Fused(in) : o_.static_rnn ? Unrolled(in) : Dynamic(in);
-    if (!o_.time_major && !o_.static_rnn) out = Exchanged(out);
+    if (!o_.time_major && !o_.static_rnn && !o_.last_output) out = Exchanged(out);
     if (o_.backwards) out = Reversed(out);
     g_.SetScope("");
     g_.Op("Identity", {out}, tf::DT_INVALID, {}, "output");
@@ -129,7 +129,9 @@ class Writer {
           return next;
         });
     states_.assign(end.begin() + 3, end.end());
-    return g_.Stack({written.handle, end[2], written.dtype}, {o_.batch, out_units()});
+    const V1Graph::Array all{written.handle, end[2], written.dtype};
+    if (o_.last_output) return g_.Read(all, g_.Op("Sub", {end[1], g_.Const(Int(1))}));
+    return g_.Stack(all, {o_.batch, out_units()});
   }
 
   std::string Unrolled(const std::string& in) {

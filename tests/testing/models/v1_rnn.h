@@ -27,7 +27,8 @@ struct V1RnnOptions {
   bool lengths = false;     // sequence_length, an input
   bool static_rnn = false;  // unrolled
   float forget_bias = 1;
-  bool final_state = true;  // "c" and "h" are outputs too
+  bool final_state = true;   // "c" and "h" are outputs too
+  bool last_output = false;  // of dynamic_rnn: "output" is the last item of the list, as Keras reads it
 };
 
 // dynamic_rnn or static_rnn: "x" -> "output", and the final state.
