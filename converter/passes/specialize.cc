@@ -6,6 +6,20 @@
 namespace fusebox::converter {
 namespace {
 
+// The shape that products of an input with constants have; old graphs do not store it. Unranked: there is
+// none.
+Shape TakenByReaders(const Function& f, ValueId input) {
+  const Uses uses(f);
+  for (const auto& [node, index] : uses.readers(input)) {
+    if (!node || index != 0 || node->operands.size() < 2 || node->operands[1] == kNoValue) continue;
+    const Shape& weights = f.value(node->operands[1]).type.shape;
+    if (node->is(Op::kFullyConnected) && weights.rank() == 2) return {Shape::kUnknown, weights[1]};
+    if (node->is(Op::kConv2D) && weights.rank() == 4)
+      return {Shape::kUnknown, Shape::kUnknown, Shape::kUnknown, weights[3]};
+  }
+  return Shape();
+}
+
 // Importers may have declared other shapes for inner values than those set here. Unknown dimensions stay
 // compatible, so only known ones are kept.
 Status SetInput(Context& context, const Signature& s, size_t i, std::vector<std::string>& used,
@@ -21,6 +35,11 @@ Status SetInput(Context& context, const Signature& s, size_t i, std::vector<std:
                      ToString(type.shape));
     }
     type.shape = it->second;
+  } else if (!type.shape.ranked()) {
+    type.shape = TakenByReaders(f, f.inputs[i]);
+    if (type.shape.ranked())
+      context.Note("input " + name + " has no shape in the file; what reads it takes " +
+                   ToString(type.shape));
   }
   if (!options.batch || type.shape.rank() < 1) return {};
   if (type.shape[0] == Shape::kUnknown) {

@@ -18,8 +18,11 @@ struct KnownOp {
                                  // empty: from `many`, or i32
   std::string_view many;         // count or type-list attribute
 };
-constexpr std::pair<std::string_view, tf::DataType> kFixedTypes[] = {
-    {"bool", tf::DT_BOOL}, {"int32", tf::DT_INT32}, {"int64", tf::DT_INT64}, {"string", tf::DT_STRING}};
+constexpr std::pair<std::string_view, tf::DataType> kFixedTypes[] = {{"bool", tf::DT_BOOL},
+                                                                     {"float", tf::DT_FLOAT},
+                                                                     {"int32", tf::DT_INT32},
+                                                                     {"int64", tf::DT_INT64},
+                                                                     {"string", tf::DT_STRING}};
 constexpr KnownOp kKnownOps[] = {
     {"Switch", "output_false,output_true", "T", ""},
     {"RefSwitch", "output_false,output_true", "T", ""},
@@ -65,6 +68,9 @@ constexpr KnownOp kKnownOps[] = {
     {"FusedBatchNormV2", "y,batch_mean,batch_variance,reserve_space_1,reserve_space_2", "T,U", ""},
     {"FusedBatchNormV3", "y,batch_mean,batch_variance,reserve_space_1,reserve_space_2,reserve_space_3", "T,U",
      ""},
+    {"DecodeWav", "audio,sample_rate", "float,int32", ""},
+    {"AudioSpectrogram", "spectrogram", "float", ""},
+    {"Mfcc", "output", "float", ""},
     {"StringSplit", "indices,values,shape", "int64,string,int64", ""},
     {"StringSplitV2", "indices,values,shape", "int64,string,int64", ""},
     {"StringNGrams", "ngrams,ngrams_splits", "string,Tsplits", ""},

@@ -92,6 +92,9 @@ Result<tf::SavedModel*> Parse(const Buffer& bytes, google::protobuf::Arena* aren
   if (bytes.size() == 0) return Invalid("the file is empty");
   auto* file = google::protobuf::Arena::CreateMessage<tf::SavedModel>(arena);
   if (!ParseMessage(bytes.bytes(), *file)) return Invalid("not a SavedModel message: truncated or damaged");
+  if (tf::GraphDef graph;
+      file->meta_graphs().empty() && ParseMessage(bytes.bytes(), graph) && graph.node_size() > 0)
+    return Invalid("is a frozen graph, not a SavedModel; convert the file instead of its folder");
   if (file->saved_model_schema_version() != kSchemaVersion) {
     return Invalid("schema version is " + std::to_string(file->saved_model_schema_version()) +
                    ", expected 1");

@@ -132,17 +132,68 @@ TEST(FrozenGraph, KeepsTheOrderOfItsInputsAndOutputs) {
   EXPECT_THAT(sorted->module->signatures[0].output_names, ElementsAre("boxes", "scores"));
 }
 
-// TFLite reads an unknown rank as a scalar, which a matrix product does not accept.
+// TFLite reads an unknown rank as a scalar, which a transposition does not accept.
 TEST(FrozenGraph, NeedsTheShapeOfAnInputThatCannotBeAScalar) {
-  for (const std::string op : {"MatMul", "Mul"}) {
+  for (const std::string op : {"Transpose", "Mul"}) {
     V1Graph g;
     const std::string x = g.Placeholder("x", tf::DT_FLOAT, fusebox::Shape());
-    g.Op(op, {x, g.Const(models::Floats({2, 2}, std::vector<float>{1, 2, 3, 4}))}, tf::DT_INVALID, {}, "y");
+    const std::string other = op == "Mul" ? g.Const(models::Float(2)) : g.Const(Ints({1, 0}));
+    g.Op(op, {x, other}, tf::DT_INVALID, {}, "y");
     const auto converted = ConvertFrozen(g.graph(), {}, {});
     EXPECT_EQ(converted.has_value(), op == "Mul");
     if (!converted) {
       EXPECT_THAT(converted.error().message, HasSubstr("set --shape x=..."));
     }
+  }
+}
+
+TEST(FrozenGraph, IsToldFromASavedModelByItsContent) {
+  V1Graph g;
+  g.Op("Neg", {g.Placeholder("x", tf::DT_FLOAT, {2})}, tf::DT_INVALID, {}, "y");
+  const std::string dir = testing::FreshDir();
+  ASSERT_TRUE(WriteFrozenGraph(dir + "/saved_model.pb", g.graph()));
+  auto folder = FromSavedModel(dir).Convert();
+  ASSERT_FALSE(folder);
+  EXPECT_THAT(folder.error().message, HasSubstr("is a frozen graph, not a SavedModel; convert the file"));
+  EXPECT_TRUE(From(dir + "/saved_model.pb").Convert());
+}
+
+// The speech models of TensorFlow's tutorial read WAV files.
+TEST(FrozenGraph, IsCutBehindAnAudioDecoder) {
+  V1Graph g;
+  const std::string wav = g.Placeholder("wav", tf::DT_STRING, {});
+  const std::string audio = g.Op("DecodeWav", {wav}, tf::DT_FLOAT, {}, "decoded");
+  g.Op("Neg", {audio}, tf::DT_INVALID, {Attr("T", tf::DT_FLOAT)}, "y");
+  const auto whole = ConvertFrozen(g.graph(), {}, {});
+  ASSERT_FALSE(whole);
+  EXPECT_THAT(whole.error().message,
+              HasSubstr("name its results as the inputs of a frozen graph (--inputs)"));
+  const std::string path = testing::FreshDir() + "/frozen.pb";
+  ASSERT_TRUE(WriteFrozenGraph(path, g.graph()));
+  Conversion conversion = From(path, {"decoded"}, {"y"});
+  conversion.options.shapes["decoded"] = fusebox::Shape{16, 1};
+  const auto converted = conversion.Convert();
+  EXPECT_TRUE(converted) << converted.error().message;
+}
+
+// Old graphs store no shapes of their placeholders.
+TEST(FrozenGraph, ReadsTheShapeOfAnInputFromItsProducts) {
+  for (const std::string op : {"MatMul", "Conv2D"}) {
+    V1Graph g;
+    const std::string x = g.Placeholder("x", tf::DT_FLOAT, fusebox::Shape());
+    const bool product = op == "MatMul";
+    const std::vector<float> weights(6, 1);
+    const std::string w =
+        g.Const(models::Floats(product ? fusebox::Shape{3, 2} : fusebox::Shape{1, 1, 3, 2}, weights));
+    const std::vector<Attr> window = {Attr("strides", std::vector<int64_t>{1, 1, 1, 1}),
+                                      Attr("padding", "SAME")};
+    g.Op(op, {x, w}, tf::DT_INVALID, product ? std::vector<Attr>() : window, "y");
+    const auto converted = ConvertFrozen(g.graph(), {}, {});
+    ASSERT_TRUE(converted) << converted.error().message;
+    const Function& f = *converted->module->functions[0];
+    const fusebox::Shape taken = product ? fusebox::Shape{-1, 3} : fusebox::Shape{-1, -1, -1, 3};
+    EXPECT_EQ(f.value(f.inputs[0]).type.shape, taken);
+    EXPECT_THAT(converted->report.notes, Contains(HasSubstr("input x has no shape in the file")));
   }
 }
 
