@@ -27,7 +27,7 @@ bool IsCounter(const View& caller, const View& body, const Scan& loop, size_t i)
          (add->operands[1] == self && IsNumber(body, add->operands[0], 1));
 }
 
-// Of a tensor of rows, which FILL makes where their number is known at run time.
+// Returns the number of rows of a tensor, which FILL makes where it is known at run time only.
 std::optional<Extent> RowsOf(const View& caller, ValueId tensor) {
   const Extent rows = ExtentOf(caller, tensor, 0);
   const Node* const fill = rows.size < 0 ? caller.Producer(tensor) : nullptr;
@@ -128,7 +128,7 @@ class Reader {
     return {};
   }
 
-  // What the caller reads of a list: all of it once, and its last item.
+  // Reads the caller's uses of a list: all of it once, and its last item.
   Status ReadResult(Scan::Written& list) {
     for (const auto& [node, index] : caller_.readers(loop_.node->results[list.variable])) {
       if (node && node->is(Op::kTensorListStack) && list.steps == kNoValue) list.steps = node->results[0];
@@ -142,7 +142,7 @@ class Reader {
     return {};
   }
 
-  // A counter after the loop, less one.
+  // Returns whether v is a counter after the loop, less one.
   bool IsLastIndex(ValueId v) {
     const Node* const sub = caller_.Producer(v, Op::kSub);
     if (!sub || caller_.Producer(sub->operands[0]) != loop_.node || !IsNumber(caller_, sub->operands[1], 1))
