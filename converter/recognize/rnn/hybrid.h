@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers with 8-bit weights. A hybrid op quantizes each row of x and of h, and has one scale for the weights
-// of the input and one for those of the state.
+// Layers with 8-bit weights. A hybrid op quantizes each row of x and of h. The weights of the input have one
+// scale, the weights of the state another.
 #pragma once
 
 #include "converter/recognize/rnn/cell.h"
