@@ -80,12 +80,25 @@ Attrs PlaneAttrs(const Windows& w, size_t h, int64_t width, int64_t stride_w) {
   return attrs;
 }
 
+// [batch, depth, rest..], with the depth of `like`, which may be known at run time only.
+ValueId WithDepth(Translation& t, ValueId v, ValueId like, const std::vector<int32_t>& rest) {
+  const int64_t depth = t.type(like).shape[1];
+  std::vector<int32_t> dims = {-1, static_cast<int32_t>(depth)};
+  dims.insert(dims.end(), rest.begin(), rest.end());
+  if (depth >= 0) return t.Reshape(v, dims);
+  const ValueId all = t.Value(Op::kShape, {like}, MakeAttrs("out_type", DType::kI32));
+  const ValueId own = t.Value(Op::kSlice, {all, t.I32({1}), t.I32({1})});
+  const ValueId shape = t.Value(Op::kConcatenation, {t.I32({-1}), own, t.I32(rest)}, MakeAttrs("axis", 0));
+  const Type type{t.type(v).dtype, Shape(std::vector<int64_t>(dims.begin(), dims.end()))};
+  return t.Typed(Op::kReshape, {v, shape}, type);
+}
+
 // MAX_POOL over a box is one over planes, then over depth. The same holds for the mean, also at borders,
 // because the part of the box inside the volume is a box.
 Result<ValueId> PoolBox(Translation& t, Op op, ValueId x, const Windows& w) {
   const Shape shape = t.type(x).shape;  // copied: Emit invalidates references
   if (shape.rank() != 5) return Unsupported("its operand's rank is not known to be 5");
-  for (size_t i = 1; i < 5; ++i)
+  for (size_t i = 2; i < 5; ++i)
     if (shape[i] < 0) return Unsupported("dimension " + std::to_string(i) + " of its operand is not known");
   const auto dim = [&](size_t i) { return static_cast<int32_t>(shape[i]); };
   ValueId y = t.Reshape(x, {-1, dim(2), dim(3), dim(4)});
@@ -95,11 +108,11 @@ Result<ValueId> PoolBox(Translation& t, Op op, ValueId x, const Windows& w) {
   const auto height = static_cast<int32_t>(planes[1]);
   const auto width = static_cast<int32_t>(planes[2]);
   if (width > 0 && height > INT32_MAX / width) return Unsupported("its planes are too large");
-  y = t.Reshape(y, {-1, dim(1), height * width, dim(4)});
+  y = WithDepth(t, y, x, {height * width, dim(4)});
   y = t.Value(op, {y}, PlaneAttrs(w, 0, 1, 1));
   const Shape depths = t.type(y).shape;
-  if (depths.rank() != 4 || depths[1] < 0) return Invalid("its window does not fit");
-  return t.Reshape(y, {-1, static_cast<int32_t>(depths[1]), height, width, dim(4)});
+  if (depths.rank() != 4 || (shape[1] >= 0 && depths[1] < 0)) return Invalid("its window does not fit");
+  return WithDepth(t, y, y, {height, width, dim(4)});
 }
 
 template <Op op>
