@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "fusebox/c_convert.h"
+#include "host/base/cancel.h"
 #include "host/convert_library.h"
-#include "host/fusion/site_json.h"
 #include "host/graph/calls.h"
 
 namespace fusebox {
@@ -34,6 +34,13 @@ Code CodeOf(fusebox_status status) {
     case FUSEBOX_CANCELLED: return Code::kCancelled;
     default: return Code::kInternal;
   }
+}
+
+// At least 1; 0: no limit.
+int64_t RemainingMs(const Limits& limits) {
+  if (limits.end == Limits::kNever) return 0;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(limits.end - Limits::Clock::now());
+  return std::max<int64_t>(left.count(), 1);
 }
 
 // Memory of the library; null: empty.
@@ -79,7 +86,9 @@ Result<Imported> ImportFile(const Buffer& file, const std::string& name, const R
   source.config = config.c_str();
   source.plugins = plugins.data();
   source.plugin_count = static_cast<uint32_t>(plugins.size());
-  source.cancel = reinterpret_cast<const uint8_t*>(options.cancel);
+  const Limits& limits = CancelScope::Current();
+  source.cancel = reinterpret_cast<const uint8_t*>(limits.flag);
+  source.time_limit_ms = RemainingMs(limits);
   source.registry = registry.number();
   void* bytes = nullptr;
   size_t size = 0;
@@ -91,7 +100,7 @@ Result<Imported> ImportFile(const Buffer& file, const std::string& name, const R
     return Fail(CodeOf(status), error.view().empty() ? name + ": out of memory" : std::string(error.view()));
   const std::shared_ptr<const void> owner(
       bytes, [library](const void* memory) { library->free(const_cast<void*>(memory)); });
-  return Imported{Buffer(owner, {static_cast<const std::byte*>(bytes), size}), SitesOf(report.view())};
+  return Imported{Buffer(owner, {static_cast<const std::byte*>(bytes), size}), std::string(report.view())};
 }
 
 }  // namespace fusebox

@@ -6,13 +6,10 @@
 // build.
 #pragma once
 
-#include <atomic>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "host/base/buffer.h"
-#include "host/fusion/fusion.h"
 #include "host/graph/graph.h"
 #include "host/plugin/registry.h"
 
@@ -27,13 +24,13 @@ bool NeedsImport(const Module&, Registry&);
 struct ImportOptions {
   bool fuse = true;          // by the rules of the registry's plugins
   bool keep_bodies = false;  // of all fused ops, not of custom ones only
-  const std::atomic<bool>* cancel = nullptr;
 };
 struct Imported {
   Buffer file;
-  std::vector<SiteReport> sites;  // of composites that the importer found
+  std::string report;  // JSON; SitesOf returns the composites that the importer found
 };
-// `name` stands in messages. Errors: the importer's, with the node; the library is missing.
+// `name` stands in messages. The limits of CancelScope hold. Errors: the importer's, with the node; the
+// library is missing.
 Result<Imported> ImportFile(const Buffer& file, const std::string& name, const Registry&,
                             const ImportOptions&);
 

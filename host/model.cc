@@ -8,7 +8,9 @@
 
 #include "host/base/cancel.h"
 #include "host/base/trace.h"
+#include "host/fusion/fusion.h"
 #include "host/fusion/lower.h"
+#include "host/fusion/site_json.h"
 #include "host/opening.h"
 #include "host/run/run.h"
 
@@ -18,6 +20,8 @@ struct Model::Impl {
   std::shared_ptr<Registry> registry;
   std::unique_ptr<Module> module;
   std::vector<SiteReport> fusions;
+  std::string imported;  // report, which most programs do not read
+  std::once_flag import_is_read;
   std::vector<std::string> notices;
   std::unique_ptr<run::Program> program;
 };
@@ -35,10 +39,10 @@ Result<std::shared_ptr<Registry>> DefaultRegistry() {
   return registry;
 }
 
-bool HasComposites(const Module& module) {
+bool HasSites(const Module& module, Registry& registry) {
   for (const auto& function : module.functions) {
     for (const auto& node : function->nodes) {
-      if (node->is(Op::kStablehloComposite)) return true;
+      if (IsSite(*node, registry)) return true;
     }
   }
   return false;
@@ -62,9 +66,7 @@ Status CheckPlugins(const std::vector<SiteReport>& sites) {
 // Calls `work` with options that have a registry, in bounded time.
 template <class F>
 Result<std::shared_ptr<const Model>> InTime(ModelOptions options, const F& work) {
-  const Opening opening(options.cancel, options.time_limit_ms);
-  options.cancel = opening.flag();
-  const CancelScope scope(options.cancel.get());
+  const Opening opening(options.cancel.get(), options.time_limit_ms);
   if (options.registry == nullptr) {
     FUSEBOX_ASSIGN(options.registry, DefaultRegistry());
   }
@@ -102,10 +104,10 @@ Result<Delegation> Model::Load(Source source, const ModelOptions& options) {
   Impl& impl = *impl_;
   impl.registry = options.registry;
   impl.module = std::move(source.module);
-  impl.fusions = std::move(source.sites);
+  impl.imported = std::move(source.report);
   impl.notices = std::move(source.notices);
   impl.registry->FillOptions(*impl.module);
-  const bool composites = HasComposites(*impl.module);
+  const bool composites = HasSites(*impl.module, *impl.registry);
   if (options.fuse && composites) {
     const FusionOptions keep{.approve = {}, .keep_bodies = FusionOptions::KeepBodies::kAll};
     TraceSpan span("fuse");
@@ -139,7 +141,7 @@ Result<std::vector<Model::Entry>> Model::Survey(std::unique_ptr<Module> module, 
   if (options.registry == nullptr) {
     FUSEBOX_ASSIGN(options.registry, DefaultRegistry());
   }
-  const CancelScope scope(options.cancel.get());
+  const CancelScope scope({.flag = options.cancel.get()});
   Model model;
   FUSEBOX_ASSIGN(const Delegation delegates, model.Load({.module = std::move(module)}, options));
   Impl& impl = *model.impl_;
@@ -153,7 +155,14 @@ Model::~Model() = default;
 const Module& Model::module() const { return *impl_->module; }
 const std::string& Model::name() const { return impl_->module->source; }
 const std::shared_ptr<Registry>& Model::registry() const { return impl_->registry; }
-const std::vector<SiteReport>& Model::fusions() const { return impl_->fusions; }
+const std::vector<SiteReport>& Model::fusions() const {
+  std::call_once(impl_->import_is_read, [&] {
+    std::vector<SiteReport> sites = SitesOf(impl_->imported);
+    std::ranges::move(impl_->fusions, std::back_inserter(sites));
+    impl_->fusions = std::move(sites);
+  });
+  return impl_->fusions;
+}
 const std::vector<std::string>& Model::notices() const { return impl_->notices; }
 const run::Program& Model::program() const { return *impl_->program; }
 

@@ -46,7 +46,7 @@ struct ModelOptions {
   Missing missing = Missing::kWarn;
   // Opening that takes longer fails with Code::kCancelled. 0: no limit, but ten seconds for an import.
   int64_t time_limit_ms = 0;
-  // Opening ends at its next node, with Code::kCancelled, once any thread sets it; time_limit_ms sets it too.
+  // Opening ends at its next node, with Code::kCancelled, once any thread sets it.
   std::shared_ptr<std::atomic<bool>> cancel = {};
 };
 

@@ -6,35 +6,31 @@
 
 #include <atomic>
 #include <chrono>
-#include <memory>
 #include <string_view>
-#include <thread>
 
+#include "host/base/cancel.h"
 #include "host/base/status.h"
 
 namespace fusebox {
 
 class Opening {
  public:
-  // `cancel`: set by any thread, and at the limit; null: a new flag. limit_ms 0: no limit.
-  Opening(std::shared_ptr<std::atomic<bool>> cancel, int64_t limit_ms);
+  // `cancel`: set by any thread; null: never. limit_ms 0: no limit.
+  Opening(const std::atomic<bool>* cancel, int64_t limit_ms)
+      : limit_(limit_ms), limits_{cancel, Limits::After(limit_)}, scope_(limits_) {}
   // Names the limit if it ended the work. `advice` is appended.
   template <class T>
   Result<T> Explain(Result<T> result, std::string_view advice = {}) const {
-    if (result || result.error().code != Code::kCancelled || !expired_) return result;
+    if (result || result.error().code != Code::kCancelled || !limits_.Expired()) return result;
     result.error().message +=
         fmt::format(": it took longer than its time limit of {} ms{}", limit_.count(), advice);
     return result;
   }
-  const std::shared_ptr<std::atomic<bool>>& flag() const { return cancel_; }
 
  private:
-  void Wait(const std::stop_token& stop);
-
-  std::shared_ptr<std::atomic<bool>> cancel_;
   const std::chrono::milliseconds limit_;
-  std::atomic<bool> expired_ = false;
-  std::jthread timer_;
+  const Limits limits_;
+  const CancelScope scope_;
 };
 
 }  // namespace fusebox

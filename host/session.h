@@ -71,13 +71,13 @@ class Session {
   // unbound, by an empty span. The shapes of the inputs must be known, and the size of the tensor fixed by
   // them: no strings, no result whose shape depends on data. The span has the bytes of the tensor, or 16 more
   // that are only readable. The memory is used without a copy if it is aligned to 64 bytes and those 16 bytes
-  // are part of the span, or in one page with its last byte (as with most memory from an allocator);
-  // otherwise Run copies, and the session keeps its own memory too. Memory of two outputs must not overlap. An
-  // input and an output may have the same memory: then an op that can updates it in place, such as
-  // DYNAMIC_UPDATE_SLICE of a KV cache. Run fails if an op reads the input when the output is written, or
-  // later.
-  // BindOutput prepares. Also unbound: an input by SetInput; an input that gets another shape, and then all
-  // outputs; everything by SelectSignature. An unbound input reads as zeros.
+  // are part of the span, or in one page with its last byte (as with most memory from an allocator), or only
+  // kernels of the plugin cpu use the tensor, which read no further; otherwise Run copies, and the session
+  // keeps its own memory too. Memory of two outputs must not overlap. An input and an output may have the
+  // same memory: then an op that can updates it in place, such as DYNAMIC_UPDATE_SLICE of a KV cache. Run
+  // fails if an op reads the input when the output is written, or later. BindOutput prepares. Also unbound:
+  // an input by SetInput; an input that gets another shape, and then all outputs; everything by
+  // SelectSignature. An unbound input reads as zeros.
   Status BindInput(int index, std::span<std::byte> memory);
   Status BindOutput(int index, std::span<std::byte> memory);
 

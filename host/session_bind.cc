@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of the caller as inputs and outputs of a session.
+#include "host/plan/variables.h"
 #include "host/session_impl.h"
 
 namespace fusebox {
 namespace {
 
-// Returns whether memory has what the ABI promises to kernels: alignment, and readable bytes at the end.
-bool KernelsCanUse(std::span<const std::byte> memory, size_t bytes) {
+bool IsAligned(std::span<const std::byte> memory) {
+  return reinterpret_cast<uintptr_t>(memory.data()) % kAlignment == 0;
+}
+
+bool MayReadBehind(std::span<const std::byte> memory, size_t bytes) {
   constexpr uintptr_t kSmallestPage = 4096;
-  const auto address = reinterpret_cast<uintptr_t>(memory.data());
-  if (address % kAlignment != 0) return false;
-  const uintptr_t end = address + bytes;
+  const uintptr_t end = reinterpret_cast<uintptr_t>(memory.data()) + bytes;
   return memory.size() > bytes || (end - 1) / kSmallestPage == (end + kOverread - 1) / kSmallestPage;
 }
 
@@ -56,6 +58,10 @@ void Session::Impl::FindShared() {
   }
 }
 
+bool Session::Impl::KernelsCanUse(std::span<const std::byte> memory, size_t bytes, ValueId value) const {
+  return IsAligned(memory) && (MayReadBehind(memory, bytes) || plan::IsReadExactly(*code, value));
+}
+
 Status Session::BindInput(int index, std::span<std::byte> memory) {
   FUSEBOX_TRY(impl_->Check(index));
   const Slot& slot = impl_->inputs[static_cast<size_t>(index)];
@@ -73,7 +79,8 @@ Status Session::BindInput(int index, std::span<std::byte> memory) {
   FUSEBOX_TRY(impl_->Shape(index, type, *bytes, true));
   if (memory.empty()) return {};
   port.bound = memory.first(*bytes);
-  port.copies = !KernelsCanUse(memory, *bytes);
+  port.copies =
+      !impl_->KernelsCanUse(memory, *bytes, impl_->code->function->inputs[static_cast<size_t>(index)]);
   port.blank = false;
   impl_->FindShared();
   if (port.copies) return {};
@@ -111,7 +118,7 @@ Status Session::BindOutput(int index, std::span<std::byte> memory) {
   FUSEBOX_TRY(CheckSize(memory, *bytes).At(place));
   FUSEBOX_TRY(impl_->CheckApart(memory.first(*bytes), port).At(place));
   port.bound = memory.first(*bytes);
-  port.copies = !KernelsCanUse(memory, *bytes);
+  port.copies = !impl_->KernelsCanUse(memory, *bytes, impl_->code->function->outputs[at]);
   impl_->ran = false;
   if (port.copies) return {};
   port.dims = type.shape.dims();

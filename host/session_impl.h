@@ -71,6 +71,8 @@ struct Session::Impl {
   // Returns an error if the memory overlaps bound memory of another tensor. An input and an output may have
   // the same.
   Status CheckApart(std::span<const std::byte> memory, const Port& self) const;
+  // Returns whether memory has what kernels need: alignment, and readable bytes behind it if they read those.
+  bool KernelsCanUse(std::span<const std::byte> memory, size_t bytes, ValueId value) const;
   void FindShared();  // outputs in the memory of an input
   Tensor ViewOf(const fbx_tensor&) const;
   Status KeepsValues() const;

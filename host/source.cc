@@ -6,6 +6,8 @@
 #include <chrono>
 
 #include "host/base/trace.h"
+#include "host/fusion/fusion.h"
+#include "host/fusion/site_json.h"
 #include "host/import.h"
 #include "host/model.h"
 #include "host/opening.h"
@@ -19,15 +21,14 @@ constexpr int64_t kImportLimitMs = 10'000;
 Result<Source> ImportSource(const Buffer& file, const std::string& name, const ModelOptions& options) {
   TraceSpan span("import");
   const auto start = std::chrono::steady_clock::now();
-  const Opening opening(options.cancel, options.time_limit_ms > 0 ? 0 : kImportLimitMs);
-  const ImportOptions how{
-      .fuse = options.fuse, .keep_bodies = options.keep_bodies, .cancel = opening.flag().get()};
+  const Opening opening(options.cancel.get(), options.time_limit_ms > 0 ? 0 : kImportLimitMs);
+  const ImportOptions how{.fuse = options.fuse, .keep_bodies = options.keep_bodies};
   FUSEBOX_ASSIGN(Imported imported,
                  opening.Explain(ImportFile(file, name, *options.registry, how),
                                  "; convert the file with `fusebox convert`, or set another time limit"));
-  Source out{.module = nullptr, .sites = std::move(imported.sites)};
+  Source out{.module = nullptr, .report = std::move(imported.report)};
   FUSEBOX_ASSIGN(out.module, ReadModule(std::move(imported.file), name));
-  AttachReplaced(*out.module, out.sites);
+  if (options.keep_bodies) AttachReplaced(*out.module, SitesOf(out.report));
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
   out.notices.push_back(fmt::format(
       "ops of TensorFlow were translated in {:.2f} s; to do it once: fusebox convert {} -o OUT.tflite",

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "host/base/buffer.h"
-#include "host/fusion/fusion.h"
 #include "host/graph/graph.h"
 
 namespace fusebox {
@@ -20,7 +19,7 @@ enum class ImportOps { kNever, kAuto };
 
 struct Source {
   std::unique_ptr<Module> module;
-  std::vector<SiteReport> sites = {};     // of the import
+  std::string report = {};                // of the import, for SitesOf
   std::vector<std::string> notices = {};  // likewise: one, with its time
   bool imported() const { return !notices.empty(); }
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
+#include <memory>
+#include <span>
 
 #include "converter/c/options.h"
 #include "fusebox/c_convert.h"
@@ -65,9 +66,9 @@ Status Convert(const Request& request, converter::Conversion conversion, const c
   return done;
 }
 
-Status CheckReadBack(const converter::Converted& converted, std::string_view file) {
+Status CheckReadBack(const converter::Converted& converted, std::span<const std::byte> file) {
   const std::string& name = converted.report.source;
-  FUSEBOX_ASSIGN(const auto again, tflite::Read(Buffer::Borrow(std::as_bytes(std::span(file))), name));
+  FUSEBOX_ASSIGN(const auto again, tflite::Read(Buffer::Borrow(file), name));
   FUSEBOX_TRY(AttachFused(*again));
   std::string why;
   if (!Equal(*converted.module, *again, &why)) return Internal(name + ": the file read back differs: " + why);
@@ -85,12 +86,20 @@ struct Destination {
     *size = 0;
     return {};
   }
-  // The caller frees the copy.
-  Status Write(std::string_view file, const std::string& source) const {
-    *bytes = std::aligned_alloc(kAlignment, (file.size() + kAlignment - 1) / kAlignment * kAlignment);
-    if (*bytes == nullptr) return Fail(Code::kOutOfMemory, source + ": no memory for the file");
-    std::memcpy(*bytes, file.data(), file.size());
-    *size = file.size();
+  // The caller frees the memory. `check` is called with the file.
+  Status Write(const converter::Converted& converted, auto&& check) const {
+    std::unique_ptr<std::byte, decltype(&std::free)> file(nullptr, std::free);
+    size_t count = 0;
+    const auto allocate = [&](size_t n) {
+      const size_t rounded = (n + kAlignment - 1) / kAlignment * kAlignment;
+      file.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)));
+      count = n;
+      return file.get();
+    };
+    FUSEBOX_TRY(tflite::WriteInto(*converted.module, allocate).At(converted.report.source));
+    FUSEBOX_TRY(check(std::span<const std::byte>(file.get(), count)));
+    *bytes = file.release();
+    *size = count;
     return {};
   }
 };
@@ -107,6 +116,12 @@ Status CheckSource(const fusebox_convert_source* source) {
   FUSEBOX_C_REQUIRE(source->bytes);
   if (source->plugin_count > 0) FUSEBOX_C_REQUIRE(source->plugins);
   return {};
+}
+
+Limits LimitsOf(const fusebox_convert_source& source) {
+  static_assert(sizeof(std::atomic<bool>) == sizeof(uint8_t));
+  return {.flag = reinterpret_cast<const std::atomic<bool>*>(source.cancel),
+          .end = Limits::After(std::chrono::milliseconds(source.time_limit_ms))};
 }
 
 }  // namespace
@@ -150,10 +165,10 @@ fusebox_status fusebox_convert_to_memory(const char* source, const char* options
     FUSEBOX_C_REQUIRE(source);
     FUSEBOX_ASSIGN(converter::Conversion conversion, converter::FromPath(source));
     return Convert({.options = options, .progress = progress, .user = user, .report = report},
-                   std::move(conversion), {}, [&](const converter::Converted& converted) -> Status {
-                     FUSEBOX_ASSIGN(const std::string file, tflite::Write(*converted.module));
-                     FUSEBOX_TRY(CheckReadBack(converted, file));
-                     return destination.Write(file, converted.report.source);
+                   std::move(conversion), {}, [&](const converter::Converted& converted) {
+                     return destination.Write(converted, [&](std::span<const std::byte> file) {
+                       return CheckReadBack(converted, file);
+                     });
                    });
   });
 }
@@ -166,8 +181,7 @@ fusebox_status fusebox_convert_bytes(const fusebox_convert_source* source, const
     const Destination destination{bytes, size};
     FUSEBOX_TRY(destination.Check());
     FUSEBOX_TRY(CheckSource(source));
-    static_assert(sizeof(std::atomic<bool>) == sizeof(uint8_t));
-    const CancelScope cancel(reinterpret_cast<const std::atomic<bool>*>(source->cancel));
+    const CancelScope cancel(LimitsOf(*source));
     const MemoryBudget::Scope memory(ImportBudget());
     const std::span file(static_cast<const std::byte*>(source->bytes), source->size);
     return Convert(
@@ -177,9 +191,8 @@ fusebox_status fusebox_convert_bytes(const fusebox_convert_source* source, const
          .linked = {source->plugins, source->plugin_count},
          .number = source->registry},
         // The host that opens the file reads it back.
-        [&](const converter::Converted& converted) -> Status {
-          FUSEBOX_ASSIGN(const std::string text, tflite::Write(*converted.module));
-          return destination.Write(text, converted.report.source);
+        [&](const converter::Converted& converted) {
+          return destination.Write(converted, [](std::span<const std::byte>) { return Status(); });
         });
   });
 }

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/base/cancel.h"
 
+#include <algorithm>
+
 namespace fusebox {
 namespace {
 
-constinit thread_local const std::atomic<bool>* current_flag = nullptr;
+constinit thread_local Limits current_limits = {};
 
 }  // namespace
 
-CancelScope::CancelScope(const std::atomic<bool>* flag) : before_(current_flag) {
-  if (flag != nullptr) current_flag = flag;
+CancelScope::CancelScope(Limits limits) : before_(current_limits) {
+  if (limits.flag != nullptr) current_limits.flag = limits.flag;
+  current_limits.end = std::min(current_limits.end, limits.end);
 }
-CancelScope::~CancelScope() { current_flag = before_; }
-const std::atomic<bool>* CancelScope::Current() { return current_flag; }
+CancelScope::~CancelScope() { current_limits = before_; }
+const Limits& CancelScope::Current() { return current_limits; }
 
 Status CheckCancelled() {
-  if (current_flag == nullptr || !current_flag->load(std::memory_order_relaxed)) return {};
+  if (!current_limits.Reached()) return {};
   return Fail(Code::kCancelled, "opening the model was cancelled");
 }
 

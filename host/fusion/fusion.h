@@ -38,7 +38,7 @@ struct SiteReport {
   std::string verification;       // from approve: "agrees (f64, 12 cases, worst 3.1e-7)"; empty: none
   bool compared = false;          // from approve; false with a verification: "not verified: ..."
   std::vector<std::string> emitted;    // ops that replaced it, after folding
-  std::vector<ReplacedNode> replaced;  // converter: nodes of the body, at most 512
+  std::vector<ReplacedNode> replaced;  // converter, KeepBodies::kAll: of the body, at most 512
 };
 
 // The site for people: "sequential/lstm: lstm" for the call sequential/lstm/PartitionedCall of lstm_<UUID>.
@@ -74,9 +74,15 @@ struct FusionOptions {
   bool fusable_to_custom = false;
   // A replacement may hold custom ops for which no plugin here has a kernel (converter).
   bool kernels_elsewhere = false;
+  // Custom ops are sites. Nothing can be verified against them.
+  bool custom_ops = true;
   // The module becomes a .tflite file, which holds no initial values of variable tensors (converter).
   bool for_file = false;
 };
+
+// Returns whether rules are tried for the node: a composite, or a custom op that has neither a body nor a
+// kernel here. Rules for a custom op implement "custom:" + its name.
+bool IsSite(const Node&, Registry&);
 
 // Fuses every composite of `module` that has a matching rule. Fails only if the module itself is invalid.
 Result<std::vector<SiteReport>> Fuse(Module& module, Registry&, const FusionOptions& = {});

@@ -16,6 +16,10 @@ namespace fusebox::plan {
 // Returns whether the node's first result may share memory with an operand.
 bool IsInPlace(const Code&, size_t node);
 
+// Returns whether nothing reads behind the memory of an input or output: kernels of the plugin cpu do not,
+// other plugins and delegates may (kOverread).
+bool IsReadExactly(const Code&, ValueId);
+
 class VariableUses {
  public:
   explicit VariableUses(const Code&);

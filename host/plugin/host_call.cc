@@ -15,8 +15,6 @@ namespace {
 constexpr size_t kMostDiags = 200;
 constexpr size_t kLongestText = 2000;
 
-constexpr std::atomic<bool> kNeverCancelled = false;
-
 std::string Copy(fbx_str text) {
   return text.ptr == nullptr ? std::string() : std::string(text.ptr, std::min(text.len, kLongestText));
 }
@@ -57,11 +55,8 @@ std::string ToString(const Diag& diag) {
 }
 
 HostCall::HostCall(const LoadedPlugin& plugin, const Services* services)
-    : plugin_(plugin),
-      services_(services),
-      cancelled_(services != nullptr ? services->cancelled() : nullptr) {
-  if (cancelled_ == nullptr) cancelled_ = CancelScope::Current();
-  if (cancelled_ == nullptr) cancelled_ = &kNeverCancelled;
+    : plugin_(plugin), services_(services), limits_{services != nullptr ? services->cancelled() : nullptr} {
+  if (limits_.flag == nullptr) limits_ = CancelScope::Current();
   table_.host = {.head = FBX_HEAD(fbx_host),
                  .emit = Emit,
                  .get_extension = GetExtension,

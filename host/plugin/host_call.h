@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "host/base/cancel.h"
 #include "host/plugin/manifest.h"
 
 namespace fusebox {
@@ -56,7 +57,7 @@ class HostCall {
   const fbx_host* abi() const { return &table_.host; }
   const LoadedPlugin& plugin() const { return plugin_; }
   const Services* services() const { return services_; }
-  bool cancelled() const { return cancelled_->load(std::memory_order_relaxed); }
+  bool cancelled() const { return limits_.Reached(); }
   std::vector<Diag> TakeDiags();
   // OK, or an error with the diagnostics as message ("plugin acme: ..."). NOT_APPLICABLE is an error here
   // too. CANCELLED is Code::kCancelled if the call was cancelled, else a mistake of the plugin. Clears the
@@ -72,7 +73,7 @@ class HostCall {
   };
   const LoadedPlugin& plugin_;
   const Services* services_;
-  const std::atomic<bool>* cancelled_;  // never null
+  Limits limits_;
   Table table_;
   std::atomic<bool> emitted_ = false;  // avoids the lock for calls without diagnostics
   std::mutex mutex_;

@@ -271,16 +271,27 @@ Status WriteFile(const Module& module, const std::string& path, const WriteOptio
 }
 
 Result<std::string> Write(const Module& module, const WriteOptions& options) {
+  std::string out;
+  const auto allocate = [&](size_t size) {
+    out.resize(size);
+    return reinterpret_cast<std::byte*>(out.data());
+  };
+  FUSEBOX_TRY(WriteInto(module, allocate, options));
+  return out;
+}
+
+Status WriteInto(const Module& module, const std::function<std::byte*(size_t)>& allocate,
+                 const WriteOptions& options) {
   FUSEBOX_TRY(Verify(module, Strictness::kWritable));
   FileWriter writer(module, options);
   FUSEBOX_TRY(writer.Build());
-  std::string out;
-  out.reserve(writer.size());
-  FUSEBOX_TRY(writer.Emit([&](std::span<const std::byte> bytes) {
-    out.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::byte* next = allocate(writer.size());
+  if (next == nullptr) return Fail(Code::kOutOfMemory, "no memory for the file");
+  return writer.Emit([&](std::span<const std::byte> bytes) {
+    if (!bytes.empty()) std::memcpy(next, bytes.data(), bytes.size());
+    next += bytes.size();
     return Status();
-  }));
-  return out;
+  });
 }
 
 }  // namespace fusebox::tflite

@@ -3,6 +3,7 @@
 // Write(Read(f)) keeps meaning, metadata and an appended zip of f, but not its bytes.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -26,6 +27,8 @@ Status WriteFile(const Module&, const std::string& path, const WriteOptions& = {
 // The same into a file that the caller commits, once it has looked at it.
 Status WriteTo(const Module&, AtomicFile&, const WriteOptions& = {});
 Result<std::string> Write(const Module&, const WriteOptions& = {});
+// The same into memory that `allocate` returns for the size of the file, or null: Code::kOutOfMemory.
+Status WriteInto(const Module&, const std::function<std::byte*(size_t)>& allocate, const WriteOptions& = {});
 
 // The schema default of an option field ("Conv2DOptions", "dilation_w_factor"); monostate when there is no
 // such field.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files with Flex loops: opening them beside converting and opening the result, and running the fused op
-// beside the loop.
+// Files with Flex loops: opening them beside converting and opening the result, with all libraries and
+// plugins loaded, and in processes of their own; running the fused op beside the loop, in this host and in
+// stock TFLite, for which its lists become tensors.
 //
-//   import_bench --rnn FOLDER --dir DIR [--rounds N]
+//   import_bench --rnn FOLDER --fusebox PROGRAM --dir DIR [--rounds N]
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -15,12 +16,14 @@
 #include "tests/bench/row.h"
 #include "tests/testing/flex.h"
 #include "tests/testing/keras_cases.h"
+#include "tests/testing/stock.h"
 
 namespace {
 
 using namespace fusebox;
 using bench::kOurs;
 
+constexpr int kProcesses = 11;  // of each kind per job
 constexpr int64_t kSteps = 50;
 constexpr int64_t kFeatures = 32;
 
@@ -55,22 +58,62 @@ Result<std::unique_ptr<Session>> OpenSession(const std::string& path, const Mode
   return session;
 }
 
-// The bound of opening: without the write, but with the copy into memory that the next step reads.
-Status ConvertAndOpen(const std::string& path, const std::shared_ptr<Registry>& registry,
-                      const std::string& to, double& micros) {
+Result<converter::Converted> Convert(const std::string& path, const std::shared_ptr<Registry>& registry,
+                                     converter::Composites composites) {
   converter::Conversion conversion = converter::FromTflite(path);
   conversion.options.registry = registry;
+  conversion.options.composites = composites;
   conversion.options.verify = converter::Verification::kOff;
+  return conversion.Convert();
+}
+
+// The bound of opening: without the write.
+Status ConvertAndOpen(const std::string& path, const std::shared_ptr<Registry>& registry,
+                      const std::string& to, double& micros) {
   Result<converter::Converted> converted = Invalid("");
-  micros = Micros([&] { converted = conversion.Convert(); });
+  micros = Micros([&] { converted = Convert(path, registry, converter::Composites::kFuse); });
   FUSEBOX_TRY(converted);
   FUSEBOX_TRY(converted->Write(to));
+  micros += Micros([&] { converted = Invalid("freed"); });  // as opening frees what it converts
   Status opened;
   micros += Micros([&] {
     if (const auto session = OpenSession(to, {.registry = registry}); !session)
       opened = std::unexpected(session.error());
   });
   return opened;
+}
+
+Result<std::unique_ptr<testing::Stock>> OpenStock(const std::string& path,
+                                                  const std::shared_ptr<Registry>& registry) {
+  FUSEBOX_ASSIGN(const auto loop, Convert(path, registry, converter::Composites::kInline));
+  const std::string file = path + ".loop";
+  FUSEBOX_TRY(loop.Write(file));
+  return testing::Stock::Open(file);
+}
+
+// The time of a command in milliseconds.
+Result<double> TimeOf(const std::string& command) {
+  int status = 0;
+  const double micros = Micros([&] { status = std::system((command + " >/dev/null 2>&1").c_str()); });
+  if (status != 0) return Invalid(command + " failed");
+  return micros / 1000;
+}
+
+Status CompareProcesses(const std::string& job, const std::string& path, const std::string& program,
+                        const std::string& rnn) {
+  const std::string plugin = " --plugin '" + rnn + "' ";
+  const std::string file = "'" + path + "'";
+  const std::string converted = "'" + path + ".fused'";
+  const std::string fusebox = "FUSEBOX_PLUGIN_PATH= '" + program + "'";
+  for (int round = 0; round < kProcesses; ++round) {
+    FUSEBOX_ASSIGN(const double ours, TimeOf(fusebox + " run " + file + plugin));
+    FUSEBOX_ASSIGN(const double convert,
+                   TimeOf(fusebox + " convert " + file + plugin + "--verify off -o " + converted));
+    FUSEBOX_ASSIGN(const double run, TimeOf(fusebox + " run " + converted + plugin));
+    bench::WriteRow({"imports", job, "run of a process", "ms"}, kOurs, round, ours);
+    bench::WriteRow({"imports", job, "run of a process", "ms"}, "convert and run", round, convert + run);
+  }
+  return {};
 }
 
 Status Compare(const std::string& job, const std::string& path, const std::shared_ptr<Registry>& registry,
@@ -80,16 +123,24 @@ Status Compare(const std::string& job, const std::string& path, const std::share
   loops.fuse = false;
   FUSEBOX_ASSIGN(const auto fused, OpenSession(path, imported));
   FUSEBOX_ASSIGN(const auto loop, OpenSession(path, loops));
+  const auto stock = OpenStock(path, registry);
+  if (!stock) bench::WriteError("imports", job, "TFLite's loop", stock.error().message);
   for (int round = 0; round < rounds; ++round) {
-    const double open = Micros([&] { static_cast<void>(OpenSession(path, imported)); });
+    // The first to convert in a round finds less of the code in caches.
+    const auto open_now = [&] { return Micros([&] { static_cast<void>(OpenSession(path, imported)); }); };
     double apart = 0;
+    double open = round % 2 == 0 ? open_now() : 0;
     FUSEBOX_TRY(ConvertAndOpen(path, registry, path + ".out", apart));
+    if (round % 2 != 0) open = open_now();
     bench::WriteRow({"imports", job, "open", "us"}, kOurs, round, open);
     bench::WriteRow({"imports", job, "open", "us"}, "convert and open", round, apart);
     const double ours = Micros([&] { static_cast<void>(fused->Run()); });
     const double theirs = Micros([&] { static_cast<void>(loop->Run()); });
     bench::WriteRow({"imports", job, "run", "us"}, kOurs, round, ours);
     bench::WriteRow({"imports", job, "run", "us"}, "loop", round, theirs);
+    if (!stock) continue;
+    const double stocks = Micros([&] { static_cast<void>((*stock)->Run()); });
+    bench::WriteRow({"imports", job, "run", "us"}, "TFLite's loop", round, stocks);
   }
   return {};
 }
@@ -100,11 +151,13 @@ int main(int argc, char** argv) {
   Config config;
   config.search_default_path = false;
   std::string folder;
+  std::string program;
   int rounds = 41;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string flag = argv[i];
     if (flag == "--rnn") config.plugins.push_back(argv[i + 1]);
     else if (flag == "--dir") folder = argv[i + 1];
+    else if (flag == "--fusebox") program = argv[i + 1];
     else if (flag == "--rounds") rounds = std::max(1, std::atoi(argv[i + 1]));
   }
   if (folder.empty()) return std::fprintf(stderr, "import_bench: --dir is missing\n"), 2;
@@ -117,7 +170,8 @@ int main(int argc, char** argv) {
     for (const int64_t units : {16, 128}) {
       const std::string job = std::string(layer) + " of " + std::to_string(units) + " units";
       const auto path = WriteLayer(folder, layer, gates, units);
-      const Status done = path ? Compare(job, *path, *registry, rounds) : std::unexpected(path.error());
+      Status done = path ? Compare(job, *path, *registry, rounds) : std::unexpected(path.error());
+      if (done && !program.empty()) done = CompareProcesses(job, *path, program, config.plugins.front());
       if (!done) bench::WriteError("imports", job, kOurs, done.error().message);
       good = good && done;
     }

@@ -67,8 +67,8 @@ class Benchmarks:
         return [self.program('open_bench'), *self.plugins('rnn'), '--rounds', rounds, *self.samples(), *self.quantized()]
 
     def imports(self):
-        return [self.program('import_bench'), '--rnn', *self.plugins('rnn')[1:], '--dir', str(self.work / 'import'),
-                '--rounds', '11' if self.quick else '41']
+        return [self.program('import_bench'), '--rnn', *self.plugins('rnn')[1:], '--fusebox', self.program('fusebox'),
+                '--dir', str(self.work / 'import'), '--rounds', '11' if self.quick else '41']
 
     def net(self):
         return [self.program('net_bench'), *self.plugins('xnnpack'), '--seconds', '1' if self.quick else '4']

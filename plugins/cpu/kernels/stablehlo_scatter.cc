@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // STABLEHLO_SCATTER: combines elements of a tensor with updates at given indices. Updates outside of the
-// tensor are dropped, as in the specification's interpreter.
+// tensor are dropped, as in the specification's interpreter. A row of updates whose place is one index, as of
+// a KV cache, is combined at once.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <type_traits>
 
 #include "plugins/cpu/elements/extremes.h"
@@ -86,11 +88,36 @@ class ScatterDims {
   }
 };
 
-// Visits the updates in row-major order, with the operand's element that each belongs to.
+struct Operands {
+  Tensor in, indices, updates;
+};
+
+// Trailing dimensions that windows cover from their first element: neighbors in both tensors.
+struct Rows {
+  int rank = 0;
+  int64_t length = 1;
+};
+
+Rows RowsOf(const Operands& o, const ScatterDims& dims) {
+  Marks starts{};
+  for (const int64_t d : dims.to_operand) starts[static_cast<size_t>(d)] = true;
+  Rows rows;
+  for (; rows.rank < dims.window.rank(); ++rows.rank) {
+    const int d = o.in.rank() - 1 - rows.rank;
+    const int u = o.updates.rank() - 1 - rows.rank;
+    if (dims.is_inserted[static_cast<size_t>(d)] || starts[static_cast<size_t>(d)] ||
+        dims.window[dims.window.rank() - 1 - rows.rank] != u || o.in.dim(d) != o.updates.dim(u))
+      break;
+    rows.length *= o.in.dim(d);
+  }
+  return rows;
+}
+
+// Visits rows of the updates in row-major order, with the operand's element that each begins at.
 class Places {
  public:
-  Places(const Node& n, const ScatterDims& dims)
-      : indices_(n.in(1)), dims_(dims), in_(n.in(0)), strides_(Strides(in_)), walk_(WalkOf(n, dims)) {
+  Places(const Operands& o, const ScatterDims& dims, const Rows& rows)
+      : indices_(o.indices), dims_(dims), in_(o.in), strides_(Strides(in_)), walk_(WalkOf(o, dims, rows)) {
     const Shape steps = Strides(Shape(indices_));
     step_ = dims.vector_dim < steps.rank() ? steps[static_cast<int>(dims.vector_dim)] : 0;
     for (int d = 0, k = 0; d < in_.rank(); ++d)
@@ -115,12 +142,13 @@ class Places {
   }
 
  private:
-  static Walk<1> WalkOf(const Node& n, const ScatterDims& dims) {
-    const Shape updates(n.in(2));
-    const Shape index = Strides(Shape(n.in(1)));
+  static Walk<1> WalkOf(const Operands& o, const ScatterDims& dims, const Rows& rows) {
+    Shape updates(o.updates);
+    const Shape index = Strides(Shape(o.indices));
     Shape strides;
     int batch = 0;
     for (int d = 0; d < updates.rank(); ++d) {
+      if (d >= updates.rank() - rows.rank) updates[d] = 1;
       if (dims.is_window[static_cast<size_t>(d)]) {
         strides.push_back(0);
         continue;
@@ -142,7 +170,7 @@ class Places {
 // The host reads the function from the op's body: attribute computation.
 struct StablehloScatter {
   static constexpr std::string_view builtin = "STABLEHLO_SCATTER";
-  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
 
   static bool IsLogical(std::string_view function) { return function == "ALL" || function == "ANY"; }
 
@@ -168,38 +196,55 @@ struct StablehloScatter {
     out.like(0, n.in(0));
   }
 
-  void invoke(const Node& n) const {
-    const Tensor in = n.in(0);
-    const size_t width = ElementSize(in.dtype());
-    if (in.count() == 0) return;
-    std::copy_n(Elements(in), static_cast<size_t>(in.count()) * width, MutableElements(n.out(0)));
-    const std::string_view function = n.attrs().s("computation");
-    if (function == "UPDATE") {
-      return DispatchWidth(width, [&]<class T>() { Run<T>(n, [](T, T b) { return b; }); });
-    }
-    if (function == "ALL") return Run<bool>(n, [](bool a, bool b) { return a && b; });
-    if (function == "ANY") return Run<bool>(n, [](bool a, bool b) { return a || b; });
-    Dispatch(kAllNumbers, in.dtype(), [&]<class T>() {
-      // Integers wrap; without 1u, 16-bit products would be signed ints.
-      using W = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
-                                            std::type_identity<T>>::type;
-      if (function == "ADD") return Run<T>(n, [](T a, T b) { return static_cast<T>(W(a) + W(b)); });
-      if (function == "MUL") return Run<T>(n, [](T a, T b) { return static_cast<T>(1u * W(a) * W(b)); });
-      if (function == "MINIMUM") return Run<T>(n, [](T a, T b) { return SmallerOf(a, b); });
-      Run<T>(n, [](T a, T b) { return LargerOf(a, b); });
-    });
+  // A copy of indices or updates in whose memory the result is.
+  uint32_t prepare(const Node& n, Plan& plan) const {
+    const size_t bytes = n.in(0).bytes();
+    return plan.scratch(n.in(1).bytes() == bytes || n.in(2).bytes() == bytes ? bytes : 0);
+  }
+
+  void invoke(const Node& n, uint32_t slot) const {
+    fbx_tensor tensors[3] = {*n.in(0).abi(), *n.in(1).abi(), *n.in(2).abi()};
+    const Operands o{Tensor(&tensors[0]), Tensor(&tensors[1]), Tensor(&tensors[2])};
+    const auto size = static_cast<size_t>(o.in.count()) * ElementSize(o.in.dtype());
+    if (size == 0) return;
+    std::byte* const to = MutableElements(n.out(0));
+    for (fbx_tensor* const t : {&tensors[1], &tensors[2]})
+      if (t->data == to) t->data = std::memcpy(n.scratch<std::byte>(slot), to, size);
+    if (o.in.data<void>() != to) std::memcpy(to, Elements(o.in), size);
+    Combine(n, o);
   }
 
  private:
+  static void Combine(const Node& n, const Operands& o) {
+    const std::string_view function = n.attrs().s("computation");
+    if (function == "UPDATE") {
+      return DispatchWidth(ElementSize(o.in.dtype()),
+                           [&]<class T>() { Run<T>(n, o, [](T, T b) { return b; }); });
+    }
+    if (function == "ALL") return Run<bool>(n, o, [](bool a, bool b) { return a && b; });
+    if (function == "ANY") return Run<bool>(n, o, [](bool a, bool b) { return a || b; });
+    Dispatch(kAllNumbers, o.in.dtype(), [&]<class T>() {
+      // Integers wrap; without 1u, 16-bit products would be signed ints.
+      using W = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
+                                            std::type_identity<T>>::type;
+      if (function == "ADD") return Run<T>(n, o, [](T a, T b) { return static_cast<T>(W(a) + W(b)); });
+      if (function == "MUL") return Run<T>(n, o, [](T a, T b) { return static_cast<T>(1u * W(a) * W(b)); });
+      if (function == "MINIMUM") return Run<T>(n, o, [](T a, T b) { return SmallerOf(a, b); });
+      Run<T>(n, o, [](T a, T b) { return LargerOf(a, b); });
+    });
+  }
+
   template <class T, class F>
-  static void Run(const Node& n, const F& f) {
+  static void Run(const Node& n, const Operands& o, const F& f) {
     const ScatterDims dims(n);
+    const Rows rows = RowsOf(o, dims);
     T* const to = static_cast<T*>(n.out(0).data<void>());
-    const T* const updates = static_cast<const T*>(n.in(2).data<const void>());
-    Places places(n, dims);
-    for (int64_t i = 0; i < n.in(2).count(); ++i, places.Next()) {
+    const T* from = static_cast<const T*>(o.updates.data<const void>());
+    Places places(o, dims, rows);
+    for (int64_t left = o.updates.count(); left > 0;
+         left -= rows.length, from += rows.length, places.Next()) {
       const int64_t at = places.At();
-      if (at >= 0) to[at] = f(to[at], updates[i]);
+      for (int64_t i = 0; at >= 0 && i < rows.length; ++i) to[at + i] = f(to[at + i], from[i]);
     }
   }
 };

@@ -219,10 +219,11 @@ FUSEBOX_API fusebox_status fusebox_session_input_data(fusebox_session* session, 
  * with 0 bytes, by setting or resizing the input, by select. The dims of all inputs must be known, and the
  * size of the tensor must follow from them: no strings. `bytes`: the size of the tensor, or 16 more that are
  * only read. The memory is used without a copy if it is aligned to 64 bytes and the 16 bytes after the tensor
- * are part of it, or in the page of its last byte; otherwise each run copies. It does not count towards the
- * memory limit. Memory of two outputs must not overlap. An input and an output may have the same memory: then
- * an op that can updates it in place, such as DYNAMIC_UPDATE_SLICE of a KV cache; a run fails if an op reads
- * the input when the output is written, or later. */
+ * are part of it, or in the page of its last byte, or if only kernels of the plugin cpu use the tensor, which
+ * read no further; otherwise each run copies. It does not count towards the memory limit. Memory of two
+ * outputs must not overlap. An input and an output may have the same memory: then an op that can updates it
+ * in place, such as DYNAMIC_UPDATE_SLICE of a KV cache; a run fails if an op reads the input when the output
+ * is written, or later. */
 FUSEBOX_API fusebox_status fusebox_session_bind_input(fusebox_session* session, int32_t index, void* memory,
                                                       size_t bytes, char** error) FBX_NOEXCEPT;
 FUSEBOX_API fusebox_status fusebox_session_bind_output(fusebox_session* session, int32_t index, void* memory,

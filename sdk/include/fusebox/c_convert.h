@@ -86,9 +86,11 @@ typedef struct fusebox_convert_source {
   /* Calls with the same number, if it is not 0, share the plugins that the first of them found. The caller
    * takes another number for other plugins and another configuration. */
   uint64_t registry;
+  /* The conversion ends with FUSEBOX_CANCELLED soon after this time. 0: no limit. */
+  int64_t time_limit_ms;
 } fusebox_convert_source;
 /* Initializes a fusebox_convert_source. */
-#define FUSEBOX_CONVERT_SOURCE {(uint32_t)sizeof(fusebox_convert_source), 0, NULL, 0, NULL, NULL, NULL, NULL, 0}
+#define FUSEBOX_CONVERT_SOURCE {(uint32_t)sizeof(fusebox_convert_source), 0, NULL, 0, NULL, NULL, NULL, NULL, 0, 0}
 /* Same, from memory into memory. libfusebox calls it for models that are opened with "import": "auto". */
 FUSEBOX_API fusebox_status fusebox_convert_bytes(const fusebox_convert_source* source, const char* options,
                                                  fusebox_convert_progress progress, void* user, void** bytes,

@@ -11,6 +11,8 @@
 namespace fusebox::conformance {
 namespace {
 
+using Place = Guarded::Place;
+
 Cases& Registered() {
   static Cases cases;
   return cases;
@@ -103,7 +105,7 @@ void InferOnDemand(const fbx_kernel& k, const Case& c, const StubNode& full) {
     more = false;
     for (size_t i = 0; i < c.operands.size(); ++i) {
       if (!n.wanted[i] || n.operand(i).abi()->data) continue;
-      n.Give(i, 0);
+      n.Give(i, Place::kAligned);
       more = true;
     }
   }
@@ -113,9 +115,10 @@ void InferOnDemand(const fbx_kernel& k, const Case& c, const StubNode& full) {
 }
 
 struct Setting {
-  bool threads = false, offset = false;
-  bool constants = false;  // all operands but the first are constants, which a kernel may pack in init
-  int inplace = -1;        // the operand that result 0 is laid on
+  bool threads = false;
+  Place place = Place::kAligned;  // of the operands
+  bool constants = false;         // all operands but the first are constants, which a kernel may pack in init
+  int inplace = -1;               // the operand that result 0 is laid on
 };
 
 // Everything up to invoke; the status and where it came from.
@@ -123,7 +126,7 @@ class Run {
  public:
   Run(const fbx_kernel& k, const Case& c, const Setting& s) : k_(k), c_(c), s_(s), n_(c, s.threads) {
     for (size_t i = 0; i < c.operands.size(); ++i) {
-      n_.Give(i, s.offset ? ElementBytes(c.operands[i]) : 0);
+      n_.Give(i, s.place);
       if (s.constants && i > 0 && c.operands[i].dtype != FBX_DTYPE_NONE)
         n_.operand(i).abi()->flags |= FBX_TENSOR_CONST;
     }
@@ -146,7 +149,7 @@ class Run {
       size_t bytes = ElementBytes(c_.results[i]);
       for (const int64_t d : said.dims) bytes *= static_cast<size_t>(d);
       if (bytes > (size_t{1} << 28)) return FBX_OUT_OF_MEMORY;
-      n_.result(i).Allocate(bytes, 0, kPoison);
+      n_.result(i).Allocate(bytes, Place::kAligned, kPoison);
     }
     if (s_.inplace >= 0) n_.result(0).Share(n_.operand(static_cast<size_t>(s_.inplace)));
     if (k_.init && (status = k_.init(n_.host(), k_.user, n_.node(), &instance_)) != FBX_OK) return status;
@@ -190,7 +193,8 @@ class Run {
 };
 
 void RunIn(const fbx_kernel& k, const Case& c, const Setting& s) {
-  SCOPED_TRACE(std::string(s.threads ? "threads" : "no threads") + (s.offset ? ", unaligned operands" : "") +
+  SCOPED_TRACE(std::string(s.threads ? "threads" : "no threads") +
+               (s.place == Place::kAtEnd ? ", operands at the end of memory" : "") +
                (s.constants ? ", constants" : "") +
                (s.inplace >= 0 ? ", result on operand " + std::to_string(s.inplace) : ""));
   Run run(k, c, s);
@@ -268,7 +272,7 @@ void RunCase(const fbx_kernel& k, const Case& c) {
   if (!c.refused.empty()) return ExpectRefused(k, c);
   if (!c.error.empty()) return ExpectError(k, c);
   StubNode full(c, false);
-  for (size_t i = 0; i < c.operands.size(); ++i) full.Give(i, 0);
+  for (size_t i = 0; i < c.operands.size(); ++i) full.Give(i, Place::kAligned);
   const fbx_status supported = k.supports ? k.supports(full.host(), k.user, full.node()) : FBX_OK;
   ASSERT_EQ(supported, FBX_OK) << full.messages;
   Infer(k, c, full);
@@ -276,7 +280,7 @@ void RunCase(const fbx_kernel& k, const Case& c) {
   InferVague(k, c, Known::kRanks);
   InferOnDemand(k, c, full);
   RunIn(k, c, {});
-  RunIn(k, c, {.threads = true, .offset = true});
+  RunIn(k, c, {.threads = true, .place = Place::kAtEnd});
   RunIn(k, c, {.threads = true, .constants = true});
   if (!(k.flags & FBX_KERNEL_INPLACE)) return;
   for (size_t i = 0; i < c.operands.size(); ++i)

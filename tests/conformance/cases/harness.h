@@ -2,8 +2,9 @@
 // Runs one case on one kernel as a host does, only through the C ABI, and reports errors as test failures.
 //
 // Each case is inferred with unknown and with increasingly known operands, and runs in several settings:
-// operands aligned and only element-aligned, without and with threads, on poisoned results and scratch
-// between guard bytes, twice in a row, and (INPLACE kernels) on top of an operand.
+// operands aligned, and only element-aligned where memory ends with them, without and with threads, on
+// poisoned results and scratch between guard bytes, twice in a row, and (INPLACE kernels) on top of an
+// operand.
 #pragma once
 
 #include <memory>

@@ -77,6 +77,23 @@ void AddElements(Cases& c) {
                  F32({2}, {1, 2})));
 }
 
+// As updates of a KV cache [batch, position, ...].
+void AddRows(Cases& c) {
+  const Dimensions rows{{0, 2}, {1}, {1}, 1};
+  c.push_back(Of("rows at positions", "UPDATE",
+                 {Iota<float>({2, 3, 2}, 1), I64({2, 1}, {2, 0}), Iota<float>({2, 2, 2}, 20)}, rows,
+                 F32({2, 3, 2}, {22, 23, 3, 4, 20, 21, 26, 27, 9, 10, 24, 25})));
+  c.push_back(Of("adds rows, some outside", "ADD",
+                 {Iota<float>({1, 3, 2}, 1), I32({4, 1}, {1, -1, 3, 1}), Iota<float>({1, 4, 2}, 10)}, rows,
+                 F32({1, 3, 2}, {1, 2, 29, 32, 5, 6})));
+  c.push_back(Of("as many rows as the tensor has", "UPDATE",
+                 {F32({1, 2, 2}, {0}), I64({2, 1}, {1, 0}), F32({1, 2, 2}, {1, 2, 3, 4})}, rows,
+                 F32({1, 2, 2}, {3, 4, 1, 2})));
+  c.push_back(Of("positions of the tensor's size", "UPDATE",
+                 {I32({1, 2, 1}, {5, 6}), I32({2, 1}, {1, 0}), I32({1, 2, 1}, {7, 8})}, rows,
+                 I32({1, 2, 1}, {8, 7})));
+}
+
 void AddRefused(Cases& c) {
   const Data one = F32({4}, {0}), at = I64({1, 1}, {0}), update = F32({1}, {1});
   const auto refuse = [&](const char* name, const Dimensions& d, const char* error) {
@@ -105,6 +122,7 @@ void AddRefused(Cases& c) {
 const Suite kSuite("stablehlo_scatter", [](Cases& c) {
   AddWindows(c);
   AddElements(c);
+  AddRows(c);
   AddRefused(c);
 });
 

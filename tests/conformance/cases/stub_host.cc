@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/conformance/cases/stub_host.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 struct fbx_attrs {
@@ -111,12 +115,19 @@ const fbx_attrs* AttrsOf(const Case& c) {
 
 }  // namespace
 
-Guarded::Guarded(size_t bytes, size_t offset, uint8_t fill)
-    : storage_(bytes + offset + 3 * kGuard, kCanary), bytes_(bytes) {
-  const auto address = reinterpret_cast<uintptr_t>(storage_.data()) + kGuard;
-  start_ = storage_.data() + kGuard + (64 - address % 64) % 64 + offset;
+Guarded::Guarded(size_t bytes, Place place, uint8_t fill) : bytes_(bytes) {
+  static const auto page = static_cast<size_t>(getpagesize());
+  const size_t size = (bytes + 3 * kGuard + page - 1) / page * page;
+  void* const pages = mmap(nullptr, size + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED || mprotect(pages, size, PROT_READ | PROT_WRITE) != 0) std::abort();
+  storage_ = {static_cast<uint8_t*>(pages), size};
+  std::ranges::fill(storage_, kCanary);
+  uint8_t* const end = storage_.data() + size;
+  start_ = place == Place::kAtEnd ? end - bytes : end - kGuard - (bytes + 63) / 64 * 64;
   Fill(fill);
 }
+
+Guarded::~Guarded() { munmap(storage_.data(), storage_.size() + static_cast<size_t>(getpagesize())); }
 
 void Guarded::Fill(uint8_t value) {
   if (bytes_ > 0) std::memset(start_, value, bytes_);
@@ -124,9 +135,9 @@ void Guarded::Fill(uint8_t value) {
 
 bool Guarded::intact() const {
   const auto is_canary = [](uint8_t b) { return b == kCanary; };
-  return std::all_of(storage_.data(), static_cast<const uint8_t*>(start_), is_canary) &&
-         std::all_of(static_cast<const uint8_t*>(start_) + bytes_, storage_.data() + storage_.size(),
-                     is_canary);
+  const auto before = static_cast<size_t>(start_ - storage_.data());
+  return std::ranges::all_of(storage_.first(before), is_canary) &&
+         std::ranges::all_of(storage_.subspan(before + bytes_), is_canary);
 }
 
 StubTensor::StubTensor(fbx_dtype dtype) {
@@ -161,8 +172,8 @@ void StubTensor::SetUnranked() {
   tensor_.rank = -1;
 }
 
-void StubTensor::Allocate(size_t bytes, size_t offset, uint8_t fill) {
-  memory_ = std::make_unique<Guarded>(bytes, offset, fill);
+void StubTensor::Allocate(size_t bytes, Guarded::Place place, uint8_t fill) {
+  memory_ = std::make_unique<Guarded>(bytes, place, fill);
   tensor_.data = memory_->data();
   tensor_.bytes = bytes;
 }
@@ -213,10 +224,10 @@ StubNode::StubNode(const Case& c, bool threads) : case_(c), threads_(threads) {
   node_.scratch = slots_.data();
 }
 
-void StubNode::Give(size_t i, size_t offset) {
+void StubNode::Give(size_t i, Guarded::Place place) {
   const Data& d = case_.operands[i];
   if (d.dtype == FBX_DTYPE_NONE) return;
-  operand(i).Allocate(d.bytes.size(), offset, 0);
+  operand(i).Allocate(d.bytes.size(), place, 0);
   if (!d.bytes.empty()) std::memcpy(operand(i).memory()->data(), d.bytes.data(), d.bytes.size());
 }
 
@@ -256,7 +267,7 @@ fbx_status StubNode::Resize(const fbx_host* h, const fbx_node*, uint32_t result,
   const size_t element = wanted_count > 0 ? expected.bytes.size() / static_cast<size_t>(wanted_count) : 1;
   size_t size = element;
   for (const int64_t d : t.dims()) size *= static_cast<size_t>(d);
-  t.Allocate(expected.dtype == FBX_STRING ? bytes : size, 0, 0xA5);
+  t.Allocate(expected.dtype == FBX_STRING ? bytes : size, Guarded::Place::kAligned, 0xA5);
   return FBX_OK;
 }
 
@@ -276,7 +287,7 @@ void StubNode::NeedsValue(const fbx_infer* i, uint32_t operand) noexcept {
 void StubNode::AddSlot(size_t bytes, bool persistent, uint32_t* slot) {
   if (slots_.size() == slots_.capacity()) std::abort();  // node_.scratch must stay where it is
   *slot = static_cast<uint32_t>(slots_.size());
-  scratch.push_back(std::make_unique<Guarded>(bytes, 0, persistent ? 0 : 0xFF));
+  scratch.push_back(std::make_unique<Guarded>(bytes, Guarded::Place::kAligned, persistent ? 0 : 0xFF));
   slots_.push_back(scratch.back()->data());
   slot_is_persistent_.push_back(persistent);
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,14 @@
 
 namespace fusebox::conformance {
 
-// Bytes between guards; `offset` moves the payload off its 64-byte alignment.
+// Bytes between guards.
 class Guarded {
  public:
-  Guarded(size_t bytes, size_t offset, uint8_t fill);
+  // kAligned: to 64 bytes. kAtEnd: the memory ends with them, and an access behind it ends the process.
+  enum class Place { kAligned, kAtEnd };
+  Guarded(size_t bytes, Place place, uint8_t fill);
+  Guarded(const Guarded&) = delete;
+  ~Guarded();
   uint8_t* data() { return start_; }
   size_t size() const { return bytes_; }
   bool intact() const;
@@ -25,7 +30,7 @@ class Guarded {
 
  private:
   static constexpr size_t kGuard = 64;
-  std::vector<uint8_t> storage_;
+  std::span<uint8_t> storage_;  // without the page that has no access
   uint8_t* start_;
   size_t bytes_;
 };
@@ -40,7 +45,7 @@ class StubTensor {
   fbx_tensor* abi() { return &tensor_; }
   void SetDims(std::vector<int64_t> dims);
   void SetUnranked();
-  void Allocate(size_t bytes, size_t offset, uint8_t fill);
+  void Allocate(size_t bytes, Guarded::Place place, uint8_t fill);
   void Share(StubTensor& other);  // uses the other's memory
   void Drop();                    // no value
   Guarded* memory() { return memory_.get(); }
@@ -67,7 +72,7 @@ class StubNode {
   StubTensor& operand(size_t i) { return *operands_[i]; }
   StubTensor& result(size_t i) { return *results_[i]; }
   // Sets operand i to its value from the case.
-  void Give(size_t i, size_t offset);
+  void Give(size_t i, Guarded::Place place);
 
   struct Inferred {
     bool set = false;

@@ -4,8 +4,10 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "fusebox/session.hpp"
 #include "tests/converter/c/sources.h"
@@ -150,6 +152,29 @@ TEST(CConvert, CallsWithOneNumberShareTheirPlugins) {
   EXPECT_FALSE(converts(8, kMissing));
   EXPECT_FALSE(converts(0, kMissing));
   EXPECT_TRUE(converts(8, kNone));
+}
+
+TEST(CConvert, EndsAtItsTimeLimit) {
+  const std::string model = fusebox::c::SumModel();
+  fusebox_convert_source source = FUSEBOX_CONVERT_SOURCE;
+  source.bytes = model.data();
+  source.size = model.size();
+  source.time_limit_ms = 1;
+  const auto slowly = [](void*, const char*, uint64_t, uint64_t) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  };
+  void* bytes = nullptr;
+  size_t size = 0;
+  char* error = nullptr;
+  EXPECT_EQ(fusebox_convert_bytes(&source, nullptr, slowly, nullptr, &bytes, &size, nullptr, &error),
+            FUSEBOX_CANCELLED);
+  EXPECT_THAT(error, HasSubstr("was cancelled"));
+  EXPECT_EQ(bytes, nullptr);
+  fusebox_convert_free(error);
+  source.time_limit_ms = INT64_MAX;
+  EXPECT_EQ(fusebox_convert_bytes(&source, nullptr, slowly, nullptr, &bytes, &size, nullptr, nullptr),
+            FUSEBOX_OK);
+  fusebox_convert_free(bytes);
 }
 
 TEST(Convert, BytesOpenInASession) {

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <span>
 
@@ -63,6 +68,61 @@ TEST(Bind, CopiesWhereThePageEndsWithTheTensor) {
   ASSERT_TRUE(session->BindInput(0, {page + 4096 - 64, 80}));
   ASSERT_TRUE(session->Run());
   EXPECT_EQ(probe::read, page + 4096 - 64);
+}
+
+// A page whose last byte is followed by one without access.
+class LastPage {
+ public:
+  LastPage() {
+    EXPECT_NE(pages_, MAP_FAILED);
+    EXPECT_EQ(mprotect(pages_, size_, PROT_READ | PROT_WRITE), 0);
+  }
+  ~LastPage() { munmap(pages_, 2 * size_); }
+  std::span<std::byte> bytes() { return {static_cast<std::byte*>(pages_), size_}; }
+
+ private:
+  const size_t size_ = static_cast<size_t>(getpagesize());
+  void* const pages_ = mmap(nullptr, 2 * size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+};
+
+// x, f32, a page large, with `count` zeros at its end; and the result of a custom op on that.
+std::unique_ptr<Module> Updated(int64_t count, const std::string& then = {}) {
+  auto module = std::make_unique<Module>();
+  module->source = "updated.tflite";
+  Function& f = module->Add("main");
+  const Type type = run::F32({1, getpagesize() / 4});
+  const ValueId x = f.AddInput(type, "x");
+  const ValueId zeros =
+      f.AddConst<float>(DType::kF32, {1, count}, std::vector<float>(static_cast<size_t>(count)));
+  const ValueId start = f.AddConst<int32_t>(DType::kI32, {2}, {0, INT32_MAX});
+  const ValueId y = f.AddNode(Op::kDynamicUpdateSlice, {x, zeros, start}, {type}).results[0];
+  f.outputs = {y};
+  if (!then.empty()) f.outputs.push_back(run::Custom(f, then, {y}, type));
+  return module;
+}
+
+TEST(Bind, UsesMemoryThatEndsWithTheTensorWhereKernelsReadNoFurther) {
+  LastPage memory;
+  const auto session = Started(Opened(Updated(3)));
+  const std::span values(reinterpret_cast<float*>(memory.bytes().data()), memory.bytes().size() / 4);
+  std::ranges::fill(values, 1.0F);
+  ASSERT_TRUE(session->BindInput(0, memory.bytes()));
+  ASSERT_TRUE(session->BindOutput(0, memory.bytes()));
+  ASSERT_TRUE(session->Run());
+  EXPECT_EQ(session->InputData(0)->data(), memory.bytes().data());
+  EXPECT_EQ(session->output(0)->data.data(), memory.bytes().data());
+  EXPECT_THAT(values.last(4), ElementsAre(1, 0, 0, 0));
+}
+
+TEST(Bind, CopiesMemoryThatEndsWithTheTensorForOtherPlugins) {
+  LastPage memory;
+  const auto session = Started(Opened(Updated(3, "probe.seen")));
+  ASSERT_TRUE(session->BindInput(0, memory.bytes()));
+  ASSERT_TRUE(session->BindOutput(0, memory.bytes()));
+  ASSERT_TRUE(session->Run());
+  EXPECT_EQ(session->InputData(0)->data(), memory.bytes().data()) << "DYNAMIC_UPDATE_SLICE alone reads it";
+  EXPECT_NE(session->output(0)->data.data(), memory.bytes().data());
+  EXPECT_NE(probe::read, memory.bytes().data());
 }
 
 TEST(Bind, EndsWithAnEmptySpanAndWithSetInput) {
