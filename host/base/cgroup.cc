@@ -62,6 +62,7 @@ std::vector<std::string> CgroupFolders(const std::string& root, std::string_view
   if (!controller.empty()) mount += "/" + std::string(controller);
   std::vector<std::string> folders;
   std::string path = CgroupPath(cgroups, controller);
+  if (path.ends_with('/')) path.pop_back();
   for (size_t slash = path.size(); slash != std::string::npos; slash = path.rfind('/')) {
     path.resize(slash);
     folders.push_back(mount + path + "/");

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace fusebox {
@@ -45,20 +46,27 @@ class Output final : public spdlog::sinks::sink {
   void log(const spdlog::details::log_msg& line) override {
     const std::lock_guard lock(mutex_);
     const auto custom = custom_;  // lives through the call, even if it sets another
-    if (custom == nullptr) return stderr_.log(line);
+    if (custom == nullptr) return Stderr().log(line);
     (*custom)(LevelOf(line.level), {line.logger_name.data(), line.logger_name.size()},
               {line.payload.data(), line.payload.size()});
   }
-  void flush() override { stderr_.flush(); }
-  void set_pattern(const std::string& pattern) override { stderr_.set_pattern(pattern); }
+  void flush() override { Stderr().flush(); }
+  void set_pattern(const std::string& pattern) override { Stderr().set_pattern(pattern); }
   void set_formatter(std::unique_ptr<spdlog::formatter> formatter) override {
-    stderr_.set_formatter(std::move(formatter));
+    Stderr().set_formatter(std::move(formatter));
   }
 
  private:
+  // Made for the first line: most programs write none, and reading a pattern takes as long as opening a file.
+  spdlog::sinks::sink& Stderr() {
+    const std::lock_guard lock(mutex_);
+    if (!stderr_) stderr_.emplace().set_pattern("%L %n: %v");
+    return *stderr_;
+  }
+
   std::recursive_mutex mutex_;  // the custom sink may log
   std::shared_ptr<const LogSink> custom_;
-  spdlog::sinks::stderr_sink_mt stderr_;
+  std::optional<spdlog::sinks::stderr_sink_mt> stderr_;
 };
 
 // Never destroyed: threads that outlive main may still log.
@@ -78,7 +86,6 @@ spdlog::logger& Log(std::string_view topic) {
   const auto found = loggers.find(topic);
   if (found != loggers.end()) return *found->second;
   auto logger = std::make_unique<spdlog::logger>(std::string(topic), TheOutput());
-  logger->set_pattern("%L %n: %v");
   logger->set_level(IsOn(topic) ? spdlog::level::debug : spdlog::level::warn);
   return *loggers.emplace(std::string(topic), std::move(logger)).first->second;
 }

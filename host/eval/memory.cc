@@ -54,7 +54,7 @@ bool Block::Reserve(size_t bytes, bool zeroed) {
   memory_ = Allocate(bytes + kAround, zeroed);
   const auto address = reinterpret_cast<uintptr_t>(memory_) + sizeof(Taken);
   data_ = static_cast<std::byte*>(memory_) + sizeof(Taken) + (kAlignment - address % kAlignment) % kAlignment;
-  std::memset(data_ + bytes, 0, kOverread);
+  if (!zeroed) std::memset(data_ + bytes, 0, kOverread);  // touches a page, and a huge one takes its time
   capacity_ = bytes;
   return true;
 }

@@ -102,8 +102,10 @@ Result<std::map<std::string, Attrs>> ParseDelegateOptions(std::string_view text)
 Registry::Impl::Plugin* Registry::Impl::FindDelegate(std::string_view name) {
   for (Plugin& plugin : plugins) {
     if (plugin.info.state != PluginInfo::State::kOk) continue;
-    for (const ManifestDelegate& delegate : plugin.info.manifest.delegates) {
-      if (delegate.name == name) return &plugin;
+    const auto& delegates = plugin.info.manifest.delegates;
+    if (std::ranges::find(delegates, name, &ManifestDelegate::name) != delegates.end()) {
+      Whole(plugin);
+      return &plugin;
     }
   }
   return nullptr;

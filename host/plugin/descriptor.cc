@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <set>
+#include <unordered_set>
 
 #include "host/graph/view.h"
 #include "host/plugin/steps.h"
@@ -48,8 +48,9 @@ Status CheckTable(const T* const* table, uint32_t count, size_t least, std::stri
                    " cannot be right; set the table and its count");
   for (uint32_t i = 0; i < count; ++i) {
     if (table[i] == nullptr) return Invalid(Where(type, i) + " is null; correct the table or its count");
-    FUSEBOX_TRY(CheckHead(table[i]->head, least, type).At(Where(type, i)));
-    FUSEBOX_TRY(Status(check(*table[i])).At(Where(type, i)));
+    Status checked = CheckHead(table[i]->head, least, type);
+    if (checked) checked = check(*table[i]);
+    if (!checked) return std::move(checked).At(Where(type, i));
   }
   return {};
 }
@@ -65,12 +66,12 @@ Status CheckRule(const fbx_rule& rule) {
 
 Status CheckKernel(const fbx_kernel& kernel) {
   FUSEBOX_TRY(CheckName(kernel.op, "op"));
-  const std::string op(FromAbi(kernel.op));
+  const auto op = [&] { return std::string(FromAbi(kernel.op)); };
   if (kernel.kind != FBX_OP_BUILTIN && kernel.kind != FBX_OP_CUSTOM)
-    return Unsupported(op + ": op kind " + std::to_string(kernel.kind) +
+    return Unsupported(op() + ": op kind " + std::to_string(kernel.kind) +
                        " is unknown; use FBX_OP_BUILTIN or FBX_OP_CUSTOM");
   if (kernel.infer == nullptr || kernel.invoke == nullptr)
-    return Invalid(op + ": infer or invoke is null; set both");
+    return Invalid(op() + ": infer or invoke is null; set both");
   return {};
 }
 
@@ -84,20 +85,21 @@ Status CheckDelegate(const fbx_delegate& delegate) {
   return {};
 }
 
-std::string OpName(fbx_op_kind kind, std::string_view name) {
-  return (kind == FBX_OP_BUILTIN ? "builtin " : "custom ") + std::string(name);
-}
+std::string_view KindName(fbx_op_kind kind) { return kind == FBX_OP_BUILTIN ? "builtin" : "custom"; }
 
-Status SameNames(const std::set<std::string>& manifest, const std::set<std::string>& library,
-                 std::string_view what) {
-  for (const std::string& name : manifest) {
-    if (!library.contains(name))
-      return Invalid("the manifest lists " + std::string(what) + " " + name +
+using NameList = std::vector<std::string_view>;
+
+Status SameNames(NameList manifest, NameList library, const std::string& what) {
+  std::ranges::sort(manifest);
+  std::ranges::sort(library);
+  for (const std::string_view name : manifest) {
+    if (!std::ranges::binary_search(library, name))
+      return Invalid("the manifest lists " + what + " " + std::string(name) +
                      ", but the library has none; add it to the library, or remove it from the manifest");
   }
-  for (const std::string& name : library) {
-    if (!manifest.contains(name))
-      return Invalid("the library has " + std::string(what) + " " + name +
+  for (const std::string_view name : library) {
+    if (!std::ranges::binary_search(manifest, name))
+      return Invalid("the library has " + what + " " + std::string(name) +
                      ", but the manifest does not list it; add it there");
   }
   return {};
@@ -110,17 +112,18 @@ Status SameText(std::string_view manifest, std::string_view library, std::string
 }
 
 Status CompareRules(const fbx_plugin& plugin, const Manifest& manifest) {
-  std::set<std::string> promised;
-  std::set<std::string> present;
+  NameList promised;
+  NameList present;
   for (const ManifestRule& rule : manifest.rules) {
-    if (!rule.rewrite) promised.insert(rule.id);
+    if (!rule.rewrite) promised.push_back(rule.id);
   }
   for (uint32_t i = 0; i < plugin.rule_count; ++i) {
-    const std::string id(FromAbi(plugin.rules[i]->id));
-    if (!present.insert(id).second)
-      return Invalid("the library has two rules " + id + "; remove or rename one");
+    const std::string_view id = FromAbi(plugin.rules[i]->id);
+    if (std::ranges::find(present, id) != present.end())
+      return Invalid("the library has two rules " + std::string(id) + "; remove or rename one");
+    present.push_back(id);
   }
-  FUSEBOX_TRY(SameNames(promised, present, "rule"));
+  FUSEBOX_TRY(SameNames(std::move(promised), std::move(present), "rule"));
   for (uint32_t i = 0; i < plugin.rule_count; ++i) {
     const fbx_rule& rule = *plugin.rules[i];
     const auto stated = std::find_if(manifest.rules.begin(), manifest.rules.end(),
@@ -135,18 +138,22 @@ Status CompareRules(const fbx_plugin& plugin, const Manifest& manifest) {
 }
 
 Status CompareOps(const fbx_plugin& plugin, const Manifest& manifest) {
-  std::set<std::string> promised;
-  std::set<std::string> present;
-  std::set<const fbx_kernel*> kernels;
-  for (uint32_t i = 0; i < plugin.kernel_count; ++i) {
-    if (!kernels.insert(plugin.kernels[i]).second)
-      return Invalid("the library lists one kernel for " +
-                     OpName(plugin.kernels[i]->kind, FromAbi(plugin.kernels[i]->op)) + " twice; remove one");
+  std::vector<const fbx_kernel*> kernels(plugin.kernels, plugin.kernels + plugin.kernel_count);
+  std::ranges::sort(kernels);
+  if (const auto twice = std::ranges::adjacent_find(kernels); twice != kernels.end())
+    return Invalid("the library lists one kernel for " + std::string(KindName((*twice)->kind)) + " " +
+                   std::string(FromAbi((*twice)->op)) + " twice; remove one");
+  for (const fbx_op_kind kind : {FBX_OP_BUILTIN, FBX_OP_CUSTOM}) {
+    NameList promised;
+    NameList present;
+    for (const ManifestOp& op : manifest.ops)
+      if (op.kind == kind) promised.push_back(op.name);
+    for (const fbx_kernel* kernel : kernels)
+      if (kernel->kind == kind) present.push_back(FromAbi(kernel->op));
+    FUSEBOX_TRY(
+        SameNames(std::move(promised), std::move(present), "a kernel for " + std::string(KindName(kind))));
   }
-  for (const ManifestOp& op : manifest.ops) promised.insert(OpName(op.kind, op.name));
-  for (uint32_t i = 0; i < plugin.kernel_count; ++i)
-    present.insert(OpName(plugin.kernels[i]->kind, FromAbi(plugin.kernels[i]->op)));
-  return SameNames(promised, present, "a kernel for");
+  return {};
 }
 
 }  // namespace
@@ -172,11 +179,11 @@ Status CompareWithManifest(const fbx_plugin& plugin, const Manifest& manifest) {
   FUSEBOX_TRY(SameText(manifest.version, FromAbi(plugin.version), "version"));
   FUSEBOX_TRY(CompareRules(plugin, manifest));
   FUSEBOX_TRY(CompareOps(plugin, manifest));
-  std::set<std::string> promised;
-  std::set<std::string> present;
-  for (const ManifestDelegate& delegate : manifest.delegates) promised.insert(delegate.name);
-  for (uint32_t i = 0; i < plugin.delegate_count; ++i) present.emplace(FromAbi(plugin.delegates[i]->name));
-  FUSEBOX_TRY(SameNames(promised, present, "delegate"));
+  NameList promised;
+  NameList present;
+  for (const ManifestDelegate& delegate : manifest.delegates) promised.push_back(delegate.name);
+  for (uint32_t i = 0; i < plugin.delegate_count; ++i) present.push_back(FromAbi(plugin.delegates[i]->name));
+  FUSEBOX_TRY(SameNames(std::move(promised), std::move(present), "delegate"));
   for (const std::string& id : manifest.provides_extensions) {
     if (plugin.get_extension == nullptr || plugin.get_extension(plugin.user, AsAbi(id)) == nullptr)
       return Invalid("the manifest lists extension " + id + ", but the library has none; return it from " +
@@ -197,18 +204,21 @@ Manifest ManifestOf(const fbx_plugin& plugin) {
     stated.implements = {std::string(FromAbi(rule.implements))};
     manifest.rules.push_back(std::move(stated));
   }
-  std::set<std::pair<fbx_op_kind, std::string_view>> seen;
+  for (uint32_t i = 0; i < plugin.delegate_count; ++i)
+    manifest.delegates.push_back({std::string(FromAbi(plugin.delegates[i]->name)), "", true});
+  return manifest;
+}
+
+void AddOps(const fbx_plugin& plugin, Manifest& manifest) {
+  std::unordered_set<std::string_view> seen[2];
   manifest.ops.reserve(plugin.kernel_count);
   for (uint32_t i = 0; i < plugin.kernel_count; ++i) {
     const fbx_kernel& kernel = *plugin.kernels[i];
-    if (!seen.emplace(kernel.kind, FromAbi(kernel.op)).second) continue;
+    if (!seen[kernel.kind == FBX_OP_BUILTIN].insert(FromAbi(kernel.op)).second) continue;
     ManifestOp& op = manifest.ops.emplace_back();
     op.kind = kernel.kind;
     op.name = FromAbi(kernel.op);
   }
-  for (uint32_t i = 0; i < plugin.delegate_count; ++i)
-    manifest.delegates.push_back({std::string(FromAbi(plugin.delegates[i]->name)), "", true});
-  return manifest;
 }
 
 }  // namespace fusebox

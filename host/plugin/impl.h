@@ -28,6 +28,8 @@ struct OpSchema {
 struct Registry::Impl final : Broker {
   struct Plugin {
     PluginInfo info;
+    IndexedRest rest;                      // that the manifest lacks
+    const fbx_plugin* unlisted = nullptr;  // its ops are not in the manifest
     std::unique_ptr<LoadedPlugin> loaded;  // set: usable
     const fbx_entry* entry = nullptr;      // of a built-in plugin, or set when its library is opened
     bool named = false;                    // by --plugin
@@ -39,6 +41,13 @@ struct Registry::Impl final : Broker {
   Impl(const Config& c, Policy p) : config(c), policy(std::move(p)) {}
   ~Impl();
 
+  // The plugin's manifest, with everything that an index has. It does not change once the plugin is loaded.
+  static const Manifest& Whole(Plugin& plugin) {
+    plugin.rest.Complete(plugin.info.manifest);
+    return plugin.info.manifest;
+  }
+  static PluginInfo WholeInfo(Plugin& plugin);
+  static bool Lists(Plugin& plugin, fbx_op_kind kind, std::string_view op);
   Status AddFound(const Found& found, ManifestReader& reader);
   // A linked-in plugin gets its place in the search order, and is opened afterwards.
   Result<Plugin*> PlaceBuiltIn(const fbx_static_plugin&);
@@ -61,7 +70,7 @@ struct Registry::Impl final : Broker {
   void Break(Plugin& plugin, std::string why);  // WarnOfBroken reports it
   void WarnOfBroken();
   // Returns the options_schema of a custom op, or null if it has none.
-  const OpSchema* SchemaOf(const Registry& registry, const Node& node);
+  const OpSchema* SchemaOf(const Node& node);
   // Returns the first usable plugin whose manifest lists the delegate, or null if there is none.
   Plugin* FindDelegate(std::string_view name);
   const Plugin* FindDelegate(std::string_view name) const {
@@ -73,6 +82,7 @@ struct Registry::Impl final : Broker {
              std::vector<std::string>& notices);
   std::vector<std::string> DelegateNames() const;
   std::vector<Config::Delegate> DefaultDelegates() const;
+  std::vector<Plugin*> InOrderFor(std::string_view name);  // of preference for an op
   const std::vector<KernelRef>& AllKernels(fbx_op_kind kind, std::string_view op);
   // Returns the config.prefer list for an op or composite name, or for its longest prefix*, or null if there
   // is none.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The index of a folder of plugins: their manifests as they were read and checked once, each beside its text.
-// A manifest is taken from the index if its text is the same, so that an index cannot be stale.
+// A manifest is taken from the index if its file has the same size and time of change, or the same text, so
+// that an index cannot be stale.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -20,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kIndexName = "fusebox-plugins.index";
-constexpr int kLayout = 1;  // of the bytes; any change of the tables below needs another
+constexpr int kLayout = 2;  // of the bytes; any change of the tables below needs another
 
 // The members of each struct, in the order in which they are written. Paths and the choice of a library are
 // of the machine.
@@ -86,14 +89,15 @@ struct IndexedMembers<ManifestLibrary> {
   using T = ManifestLibrary;
   static constexpr auto kList = std::tuple(&T::platform, &T::file, &T::requires_cpu, &T::sha256);
 };
-template <>
-struct IndexedMembers<Manifest> {
-  using T = Manifest;
-  static constexpr auto kList =
-      std::tuple(&T::text, &T::libraries, &T::id, &T::version, &T::name_space, &T::description, &T::license,
-                 &T::abi_major, &T::abi_min_minor, &T::requires_extensions, &T::provides_extensions,
-                 &T::rules, &T::ops, &T::delegates, &T::options_schema, &T::defaults, &T::priority);
-};
+// All that is needed to find a plugin, and then the rest.
+constexpr auto kHead =
+    std::tuple(&Manifest::libraries, &Manifest::id, &Manifest::version, &Manifest::abi_major,
+               &Manifest::abi_min_minor, &Manifest::provides_extensions, &Manifest::priority);
+constexpr auto kDelegateHead = std::tuple(&ManifestDelegate::name, &ManifestDelegate::is_default);
+constexpr auto kRest =
+    std::tuple(&Manifest::text, &Manifest::name_space, &Manifest::description, &Manifest::license,
+               &Manifest::requires_extensions, &Manifest::rules, &Manifest::ops, &Manifest::delegates,
+               &Manifest::options_schema, &Manifest::defaults);
 
 template <class T>
 constexpr bool kIsPlain = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, fbx_head>;
@@ -107,8 +111,12 @@ class IndexWriter {
     if constexpr (kIsPlain<T>) {
       bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
     } else {
-      std::apply([&](auto... member) { (Write(value.*member), ...); }, IndexedMembers<T>::kList);
+      Write(value, IndexedMembers<T>::kList);
     }
+  }
+  template <class T, class... M>
+  void Write(const T& value, const std::tuple<M...>& members) {
+    std::apply([&](auto... member) { (Write(value.*member), ...); }, members);
   }
   void Write(const std::string& text) {
     Write(text.size());
@@ -145,10 +153,15 @@ class IndexReader {
       const std::string_view bytes = Take(sizeof(value));
       if (good) std::memcpy(&value, bytes.data(), sizeof(value));
     } else {
-      std::apply([&](auto... member) { (Read(value.*member), ...); }, IndexedMembers<T>::kList);
+      Read(value, IndexedMembers<T>::kList);
     }
   }
+  template <class T, class... M>
+  void Read(T& value, const std::tuple<M...>& members) {
+    std::apply([&](auto... member) { (Read(value.*member), ...); }, members);
+  }
   void Read(std::string& text) { text = Take(Count()); }
+  void Read(std::string_view& text) { text = Take(Count()); }
   void Read(Attrs& attrs) {
     const std::string_view bytes = Take(Count());
     if (bytes.empty()) return;
@@ -165,6 +178,8 @@ class IndexReader {
   template <class T>
   void Read(std::vector<T>& list) {
     const size_t count = Count();
+    list.clear();
+    list.reserve(std::min(count, rest_.size()));
     for (size_t i = 0; i < count && good; ++i) Read(list.emplace_back());
   }
   template <class T>
@@ -191,53 +206,157 @@ class IndexReader {
   std::string_view rest_;
 };
 
+// Stands in a list of ops for this one.
+std::string OpKey(fbx_op_kind kind, std::string_view op) {
+  return (kind == FBX_OP_BUILTIN ? "\nbuiltin " : "\ncustom ") + std::string(op) + "\n";
+}
+
 // The first line of an index. Another version may check manifests in another way.
 std::string IndexHeader(std::string_view body) {
   return "fusebox plugin index " + std::to_string(kLayout) + " " FUSEBOX_VERSION " " +
          std::string(PlatformKey()) + " " + std::to_string(XXH64(body.data(), body.size(), 0)) + "\n";
 }
 
-std::vector<Manifest> ReadIndex(const std::string& path, Owners& owners) {
-  std::vector<Manifest> manifests;
-  std::error_code error;
-  if (!fs::exists(path, error)) return manifests;
-  const auto ignore = [&](const std::string& why) {
-    Log("loader").debug("{} is not used: {}", path, why);
-    return std::vector<Manifest>();
-  };
-  if (const Status owned = owners.Check(path, path, "it"); !owned) return ignore(owned.error().message);
-  const auto text = ReadShortFile(path);
-  if (!text) return ignore(text.error().message);
-  const std::string_view body = std::string_view(*text).substr(std::min(text->find('\n') + 1, text->size()));
-  if (!text->starts_with(IndexHeader(body))) return ignore("another version wrote it, or it is damaged");
-  IndexReader reader(body);
-  reader.Read(manifests);
-  if (!reader.good) return ignore("it is damaged");
-  return manifests;
+// "/p/x/fusebox-plugin.json" is of the plugin "x" in "/p".
+std::pair<std::string, std::string> FolderAndName(const std::string& path) {
+  const std::string own = FolderOfFile(path);
+  return {FolderOfFile(own), own.substr(own.rfind('/') + 1)};
 }
+
+// The size of a file and the time of its change, in nanoseconds. Nothing: it cannot be read.
+struct Stamp {
+  int64_t size = -1;
+  int64_t changed = 0;
+
+  static Stamp Of(const std::string& path) {
+    struct stat status;
+    if (stat(path.c_str(), &status) != 0) return {};
+    return {status.st_size, int64_t{status.st_mtim.tv_sec} * kSecond + status.st_mtim.tv_nsec};
+  }
+  // An archive keeps seconds only.
+  bool IsOf(const Stamp& file) const {
+    const bool whole = file.changed % kSecond == 0;
+    return size >= 0 && size == file.size && file.changed == (whole ? changed - changed % kSecond : changed);
+  }
+
+ private:
+  static constexpr int64_t kSecond = 1'000'000'000;
+};
 
 }  // namespace
 
-Result<Manifest> ManifestReader::Read(const std::string& path) {
-  FUSEBOX_ASSIGN(std::string text, ReadShortFile(path));
-  if (indexed_) {
-    const std::string folder = fs::absolute(path).parent_path().parent_path().string();
-    auto at = folders_.find(folder);
-    if (at == folders_.end())
-      at = folders_.emplace(folder, ReadIndex(folder + "/" + kIndexName, owners)).first;
-    const auto known = std::ranges::find(at->second, text, &Manifest::text);
-    if (known != at->second.end()) {
-      Manifest manifest = std::move(*known);  // has no text from now on, so that it is not found again
-      manifest.path = path;
-      if (!PlaceLibraries(manifest)) return manifest;
-    }
+// A manifest in the bytes of an index.
+struct ManifestReader::Row {
+  std::string_view name, head, ops, rest;
+  int64_t size;  // as in Stamp
+  int64_t changed;
+};
+struct ManifestReader::Index {
+  Buffer file;
+  std::string folder;  // without links
+  std::vector<Row> rows;
+};
+
+ManifestReader::ManifestReader(bool indexed) : indexed_(indexed) {}
+ManifestReader::~ManifestReader() = default;
+
+const ManifestReader::Index& ManifestReader::IndexOf(const std::string& folder) {
+  const auto [at, added] = folders_.try_emplace(folder);
+  if (!added) return at->second;
+  const std::string path = folder + "/" + kIndexName;
+  std::error_code error;
+  if (!fs::exists(path, error)) return at->second;
+  const auto ignore = [&](const std::string& why) -> const Index& {
+    Log("loader").debug("{} is not used: {}", path, why);
+    return at->second;
+  };
+  if (const Status owned = owners.Check(path, path, "it"); !owned) return ignore(owned.error().message);
+  auto file = MapShortFile(path);
+  if (!file) return ignore(file.error().message);
+  if (file->file() != nullptr) file = Buffer::Copy(file->bytes());  // it must not change any more
+  const std::string_view text(reinterpret_cast<const char*>(file->data()), file->size());
+  const std::string_view body = text.substr(std::min(text.find('\n') + 1, text.size()));
+  if (!text.starts_with(IndexHeader(body))) return ignore("another version wrote it, or it is damaged");
+  IndexReader reader(body);
+  size_t count = 0;
+  reader.Read(count);
+  std::vector<Row> rows;
+  for (size_t i = 0; i < count && reader.good; ++i) {
+    Row& row = rows.emplace_back();
+    for (std::string_view* part : {&row.name, &row.head, &row.ops, &row.rest}) reader.Read(*part);
+    reader.Read(row.size);
+    reader.Read(row.changed);
   }
-  return ManifestFrom(path, std::move(text));
+  if (!reader.good) return ignore("it is damaged");
+  at->second = {*file, fs::weakly_canonical(folder, error).string(), std::move(rows)};
+  return at->second;
+}
+
+Result<Manifest> ManifestReader::Read(const std::string& path, IndexedRest* rest) {
+  if (!indexed_) return ReadManifest(path);
+  const auto [folder, name] = FolderAndName(path);
+  const Index& index = IndexOf(folder);
+  const auto row = std::ranges::find(index.rows, name, &Row::name);
+  if (row == index.rows.end()) return ReadManifest(path);
+  const Stamp now = Stamp::Of(path);
+  Manifest manifest;
+  IndexReader head(row->head);
+  head.Read(manifest, kHead);
+  bool has_defaults = false;
+  head.Read(has_defaults);
+  if (has_defaults) manifest.defaults.emplace();
+  size_t delegates = 0;
+  head.Read(delegates);
+  for (size_t i = 0; i < delegates && head.good; ++i)
+    head.Read(manifest.delegates.emplace_back(), kDelegateHead);
+  IndexedRest indexed{index.file, row->ops, row->rest};
+  if (!Stamp{row->size, row->changed}.IsOf(now)) {
+    FUSEBOX_ASSIGN(std::string text, ReadShortFile(path));
+    indexed.Complete(manifest);
+    if (manifest.text != text) return ManifestFrom(path, std::move(text));
+  }
+  manifest.path = path;
+  std::error_code error;
+  std::string own = index.folder + "/" + name;
+  if (fs::is_symlink(own, error)) own = fs::weakly_canonical(own, error).string();
+  if (!head.good || PlaceLibraries(manifest, own)) return ReadManifest(path);
+  if (rest != nullptr) *rest = std::move(indexed);
+  else indexed.Complete(manifest);
+  return manifest;
+}
+
+void IndexedRest::Complete(Manifest& manifest) {
+  if (!file) return;
+  IndexReader(rest).Read(manifest, kRest);
+  *this = {};
+}
+
+bool IndexedRest::MayHave(fbx_op_kind kind, std::string_view op) const {
+  return ops.find(OpKey(kind, op)) != std::string_view::npos;
 }
 
 std::string IndexText(const std::vector<Manifest>& manifests) {
   IndexWriter writer;
-  writer.Write(manifests);
+  writer.Write(manifests.size());
+  for (const Manifest& manifest : manifests) {
+    IndexWriter head;
+    head.Write(manifest, kHead);
+    head.Write(manifest.defaults.has_value());
+    head.Write(manifest.delegates.size());
+    for (const ManifestDelegate& delegate : manifest.delegates) head.Write(delegate, kDelegateHead);
+    IndexWriter rest;
+    rest.Write(manifest, kRest);
+    std::string ops;
+    const auto list = [&](const ManifestOp& op) { ops += OpKey(op.kind, op.name); };
+    std::ranges::for_each(manifest.ops, list);
+    for (const ManifestRule& rule : manifest.rules) std::ranges::for_each(rule.emits, list);
+    Stamp stamp = Stamp::Of(manifest.path);
+    if (ReadShortFile(manifest.path) != manifest.text) stamp = {};  // it changed after it was read
+    for (const std::string& part : {FolderAndName(manifest.path).second, head.bytes, ops, rest.bytes})
+      writer.Write(part);
+    writer.Write(stamp.size);
+    writer.Write(stamp.changed);
+  }
   return IndexHeader(writer.bytes) + writer.bytes;
 }
 

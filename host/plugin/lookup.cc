@@ -93,7 +93,7 @@ const std::vector<std::string>* Registry::Impl::Preferred(std::string_view name)
 std::vector<PluginInfo> Registry::plugins() const {
   const std::lock_guard lock(impl_->mutex);
   std::vector<PluginInfo> infos;
-  for (const Impl::Plugin& plugin : impl_->plugins) infos.push_back(plugin.info);
+  for (Impl::Plugin& plugin : impl_->plugins) infos.push_back(Impl::WholeInfo(plugin));
   return infos;
 }
 
@@ -124,7 +124,7 @@ Result<std::vector<RuleRef>> Registry::RulesFor(std::string_view composite, int 
   std::vector<Claim> claims;
   for (Impl::Plugin& plugin : impl_->plugins) {
     if (plugin.info.state == PluginInfo::State::kShadowed) continue;
-    for (const ManifestRule& stated : plugin.info.manifest.rules) {
+    for (const ManifestRule& stated : Impl::Whole(plugin).rules) {
       const std::string* name = TakenBy(stated, composite);
       if (name == nullptr) continue;
       const auto skip = [&](const std::string& why) {
@@ -181,15 +181,30 @@ Result<std::vector<RuleRef>> Registry::RulesFor(std::string_view composite, int 
   return rules;
 }
 
+PluginInfo Registry::Impl::WholeInfo(Plugin& plugin) {
+  Whole(plugin);
+  PluginInfo info = plugin.info;
+  if (plugin.unlisted != nullptr) AddOps(*plugin.unlisted, info.manifest);
+  return info;
+}
+
+bool Registry::Impl::Lists(Plugin& plugin, fbx_op_kind kind, std::string_view op) {
+  if (plugin.unlisted != nullptr) {
+    const std::span kernels(plugin.unlisted->kernels, plugin.unlisted->kernel_count);
+    return std::ranges::any_of(kernels,
+                               [&](const fbx_kernel* k) { return k->kind == kind && FromAbi(k->op) == op; });
+  }
+  if (plugin.rest.file && !plugin.rest.MayHave(kind, op)) return false;
+  return std::ranges::any_of(Whole(plugin).ops,
+                             [&](const ManifestOp& o) { return o.kind == kind && o.name == op; });
+}
+
 const std::vector<KernelRef>& Registry::Impl::AllKernels(fbx_op_kind kind, std::string_view op) {
   KernelsByOp& by_op = kernels[kind];
   if (const auto found = by_op.find(op); found != by_op.end()) return found->second;
   std::vector<KernelRef>& list = by_op[std::string(op)];
   for (Plugin& plugin : plugins) {
-    const auto& ops = plugin.info.manifest.ops;
-    if (std::none_of(ops.begin(), ops.end(),
-                     [&](const ManifestOp& o) { return o.kind == kind && o.name == op; }))
-      continue;
+    if (!Lists(plugin, kind, op)) continue;
     const LoadedPlugin* loaded = Load(plugin);
     if (loaded == nullptr) continue;
     for (uint32_t i = 0; i < loaded->abi()->kernel_count; ++i) {
@@ -203,10 +218,18 @@ const std::vector<KernelRef>& Registry::Impl::AllKernels(fbx_op_kind kind, std::
   return list;
 }
 
+std::vector<Registry::Impl::Plugin*> Registry::Impl::InOrderFor(std::string_view name) {
+  std::vector<Plugin*> order;
+  for (Plugin& plugin : plugins) order.push_back(&plugin);
+  const std::vector<std::string>* preferred = Preferred(name);
+  std::ranges::stable_sort(order, {}, [&](const Plugin* p) { return PlaceOf(p->info, preferred); });
+  return order;
+}
+
 std::vector<PluginInfo> Registry::PluginsFor(std::string_view name) const {
-  std::vector<PluginInfo> infos = plugins();
-  const std::vector<std::string>* preferred = impl_->Preferred(name);
-  std::ranges::stable_sort(infos, {}, [&](const PluginInfo& info) { return PlaceOf(info, preferred); });
+  const std::lock_guard lock(impl_->mutex);
+  std::vector<PluginInfo> infos;
+  for (Impl::Plugin* const plugin : impl_->InOrderFor(name)) infos.push_back(Impl::WholeInfo(*plugin));
   return infos;
 }
 
@@ -231,16 +254,13 @@ bool KernelRef::Supports(int version) const {
 std::vector<std::string> Registry::WhoProvides(fbx_op_kind kind, std::string_view op) const {
   const std::lock_guard lock(impl_->mutex);
   std::vector<std::string> who;
-  for (const Impl::Plugin& plugin : impl_->plugins) {
+  for (Impl::Plugin& plugin : impl_->plugins) {
+    if (!Impl::Lists(plugin, kind, op)) continue;
     const PluginInfo& info = plugin.info;
-    for (const ManifestOp& stated : info.manifest.ops) {
-      if (stated.kind != kind || stated.name != op) continue;
-      const std::string state = info.state == PluginInfo::State::kOk
-                                    ? ""
-                                    : " (" + std::string(Name(info.state)) + ": " + info.why + ")";
-      who.push_back(info.manifest.id + " " + info.manifest.version + state);
-      break;
-    }
+    const std::string state = info.state == PluginInfo::State::kOk
+                                  ? ""
+                                  : " (" + std::string(Name(info.state)) + ": " + info.why + ")";
+    who.push_back(info.manifest.id + " " + info.manifest.version + state);
   }
   return who;
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -144,28 +146,34 @@ Result<ManifestRule> ReadRule(const Document& document, const json& entry, const
   return rule;
 }
 
-// The absolute path of the library; an error if it is outside the plugin's folder. It need not exist: opening
-// it reports that.
-Result<std::string> LibraryPath(const fs::path& manifest, const std::string& text) {
-  const fs::path relative(text);
-  if (relative.is_absolute()) return Invalid("the path must be relative to the manifest");
-  for (const fs::path& part : relative) {
-    if (part == "..") return Invalid("the path must not contain \"..\"");
-  }
+// Without links: libraries must be within it.
+Result<std::string> RealFolderOf(const std::string& manifest) {
   std::error_code error;
   const fs::path folder = fs::weakly_canonical(fs::absolute(manifest, error).parent_path(), error);
   if (error) return Invalid(error.message());
-  fs::path path = folder;
-  for (const fs::path& part : relative) {
-    if (part == ".") continue;
-    path /= part;
-    if (!fs::is_symlink(path, error)) continue;
+  return folder.string();
+}
+
+// The absolute path of the library; an error if it is outside the plugin's folder. It need not exist: opening
+// it reports that.
+Result<std::string> LibraryPath(const std::string& folder, std::string_view relative) {
+  if (relative.starts_with('/')) return Invalid("the path must be relative to the manifest");
+  std::error_code error;
+  std::string path = folder;
+  while (!relative.empty()) {
+    const std::string_view part = relative.substr(0, relative.find('/'));
+    relative.remove_prefix(std::min(part.size() + 1, relative.size()));
+    if (part == "..") return Invalid("the path must not contain \"..\"");
+    if (part.empty() || part == ".") continue;
+    (path += '/') += part;
+    if (struct stat status; lstat(path.c_str(), &status) != 0 || !S_ISLNK(status.st_mode)) continue;
     const fs::path real = fs::weakly_canonical(path, error);
     if (error) return Invalid(error.message());
-    if (std::mismatch(folder.begin(), folder.end(), real.begin(), real.end()).first != folder.end())
+    const fs::path own(folder);
+    if (std::mismatch(own.begin(), own.end(), real.begin(), real.end()).first != own.end())
       return Invalid("it is a link out of the plugin's folder, to " + real.string());
   }
-  return path.string();
+  return path;
 }
 
 Status ReadLibraries(const Document& document, const json& list, Manifest& manifest) {
@@ -175,7 +183,8 @@ Status ReadLibraries(const Document& document, const json& list, Manifest& manif
                                   .requires_cpu = Texts(entry, "requires_cpu"),
                                   .sha256 = Text(entry, "sha256"),
                                   .path = {}});
-  if (const auto misplaced = PlaceLibraries(manifest))
+  FUSEBOX_ASSIGN(const std::string folder, RealFolderOf(manifest.path).At(manifest.path));
+  if (const auto misplaced = PlaceLibraries(manifest, folder))
     return document.Complain(At("/libraries", misplaced->library) + "/path", misplaced->why);
   return {};
 }
@@ -258,11 +267,11 @@ Result<JsonSchema> ParseWhen(const std::string& text) {
   return JsonSchema::Parse(schema.dump());
 }
 
-std::optional<Misplaced> PlaceLibraries(Manifest& manifest) {
+std::optional<Misplaced> PlaceLibraries(Manifest& manifest, const std::string& folder) {
   std::string others;
   for (size_t i = 0; i < manifest.libraries.size(); ++i) {
     ManifestLibrary& library = manifest.libraries[i];
-    auto path = LibraryPath(manifest.path, library.file);
+    auto path = LibraryPath(folder, library.file);
     if (!path) return Misplaced{i, path.error().message};
     library.path = *std::move(path);
     if (!manifest.library.empty()) continue;
@@ -308,8 +317,9 @@ Result<std::vector<BundledLibrary>> BundledIn(const Manifest& manifest) {
   if (chosen == nullptr || chosen->sha256.empty()) return bundled;
   const json document = json::parse(manifest.text);
   const json& entry = document["libraries"][static_cast<size_t>(chosen - manifest.libraries.data())];
+  FUSEBOX_ASSIGN(const std::string folder, RealFolderOf(manifest.path));
   for (const json& library : entry.value("bundled", json::array())) {
-    FUSEBOX_ASSIGN(std::string path, LibraryPath(manifest.path, Text(library, "path")));
+    FUSEBOX_ASSIGN(std::string path, LibraryPath(folder, Text(library, "path")));
     bundled.push_back({std::move(path), SealedWith(manifest, Text(library, "sha256"))});
   }
   return bundled;

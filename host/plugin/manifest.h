@@ -121,8 +121,8 @@ struct Manifest {
 Result<Manifest> ReadManifest(const std::string& path);
 
 // Writes fusebox-plugins.index into a folder of plugins: the manifests in it, as they were read. A registry
-// takes a manifest from there if its text is the same and the index is of this version, and nobody but root
-// and the user could have written it. Error: the folder has no plugins, or the file cannot be written.
+// takes a manifest from there if its file or text is the same, the index is of this version, and nobody but
+// root and the user could have written it. Error: the folder has no plugins, or the file cannot be written.
 struct IndexWritten {
   std::string path;
   size_t plugins = 0;

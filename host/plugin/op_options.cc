@@ -50,14 +50,17 @@ void AddMissing(const json& filled, Attrs& attrs) {
 
 }  // namespace
 
-const OpSchema* Registry::Impl::SchemaOf(const Registry& registry, const Node& node) {
+const OpSchema* Registry::Impl::SchemaOf(const Node& node) {
   auto found = op_schemas.find(node.name);
   if (found == op_schemas.end()) {
     found = op_schemas.emplace(node.name, std::vector<OpSchema>()).first;
-    const std::vector<PluginInfo> infos = registry.PluginsFor(node.name);
+    std::vector<Plugin*> order = InOrderFor(node.name);
+    std::erase_if(order, [&](const Plugin* plugin) {
+      const bool silent = plugin->rest.file && !plugin->rest.MayHave(FBX_OP_CUSTOM, node.name);
+      return silent || plugin->unlisted != nullptr || plugin->info.state != PluginInfo::State::kOk;
+    });
     const auto each = [&](const auto& add) {
-      for (const PluginInfo& info : infos)
-        if (info.state == PluginInfo::State::kOk) add(info.manifest);
+      for (Plugin* const plugin : order) add(Whole(*plugin));
     };
     each([&](const Manifest& m) { AddSchemas(m, m.ops, node.name, found->second); });
     each([&](const Manifest& m) {
@@ -74,7 +77,7 @@ const OpSchema* Registry::Impl::SchemaOf(const Registry& registry, const Node& n
 Status Registry::CheckOptions(const Node& node) {
   if (!node.is(Op::kCustom)) return {};
   const std::lock_guard lock(impl_->mutex);
-  const OpSchema* const schema = impl_->SchemaOf(*this, node);
+  const OpSchema* const schema = impl_->SchemaOf(node);
   if (schema == nullptr) return {};
   const std::string required = " as the options_schema of " + schema->plugin + " requires";
   const auto options = OptionsOf(node);
@@ -88,7 +91,7 @@ Status Registry::CheckOptions(const Node& node) {
 void Registry::FillOptions(Node& node) {
   if (!node.is(Op::kCustom)) return;
   const std::lock_guard lock(impl_->mutex);
-  const OpSchema* const schema = impl_->SchemaOf(*this, node);
+  const OpSchema* const schema = impl_->SchemaOf(node);
   auto options = schema ? OptionsOf(node) : Result<Attrs>(Attrs());
   if (schema == nullptr || !options || HasUnreadable(*options)) return;
   json filled = JsonFromAttrs(*options);

@@ -25,8 +25,9 @@ bool IsAbsent(const std::filesystem::path& file) {
   std::filesystem::path at;
   for (const std::filesystem::path& part : file) {
     at /= part;
-    if (symlink_status(at, error).type() == file_type::not_found) return true;
-    if (status(at, error).type() == file_type::not_found) return false;
+    const file_type type = symlink_status(at, error).type();
+    if (type == file_type::not_found) return true;
+    if (type == file_type::symlink && status(at, error).type() == file_type::not_found) return false;
   }
   return false;
 }

@@ -66,9 +66,11 @@ Status Registry::Impl::AddFound(const Found& found, ManifestReader& reader) {
     else Break(plugin, std::move(why));
     return Status();
   };
-  info.manifest = UnreadManifest(found.manifest);
-  if (const Status owned = reader.owners.Check(found.manifest); !owned) return refuse(owned.error().message);
-  auto manifest = reader.Read(found.manifest);
+  if (const Status owned = reader.owners.Check(found.manifest); !owned) {
+    info.manifest = UnreadManifest(found.manifest);
+    return refuse(owned.error().message);
+  }
+  auto manifest = reader.Read(found.manifest, &plugin.rest);
   if (!manifest) {
     if (found.named) return std::unexpected(std::move(manifest).error());
     info.manifest = Salvage(found.manifest);
@@ -89,6 +91,7 @@ Status Registry::Impl::AddFound(const Found& found, ManifestReader& reader) {
     Break(plugin, manifest.error().message);
     return {};
   }
+  if (info.manifest.libraries.empty()) Whole(plugin);  // its text may be pinned
   if (const Status trusted = CheckManifest(info.manifest, policy, reader.owners); !trusted)
     return refuse(trusted.error().message);
   if (std::string why = Unusable(info.manifest); !why.empty()) {
@@ -98,7 +101,8 @@ Status Registry::Impl::AddFound(const Found& found, ManifestReader& reader) {
     else Break(plugin, std::move(why));
     return {};
   }
-  const auto options = OptionsFor(info.manifest);
+  if (info.manifest.defaults && !config.options.contains(info.manifest.id)) return {};
+  const auto options = OptionsFor(Whole(plugin));
   if (!options && config.options.contains(info.manifest.id)) return std::unexpected(options.error());
   if (!options) Break(plugin, options.error().message);
   return {};
@@ -184,6 +188,7 @@ const LoadedPlugin* Registry::Impl::Load(Plugin& plugin, bool quiet) {
 
 Status Registry::Impl::Open(Plugin& plugin) {
   PluginInfo& info = plugin.info;
+  Whole(plugin);
   auto loaded = std::make_unique<LoadedPlugin>();
   loaded->info_ = &info;
   loaded->broker_ = this;
@@ -215,6 +220,7 @@ Status Registry::Impl::Open(Plugin& plugin) {
   if (derived) {
     const std::string path = info.manifest.path;
     info.manifest = ManifestOf(*loaded->plugin_);
+    plugin.unlisted = loaded->plugin_;
     info.manifest.path = path;
     FUSEBOX_ASSIGN(loaded->options_, OptionsFor(info.manifest));
   } else {

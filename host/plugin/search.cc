@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -67,19 +68,23 @@ std::vector<std::string> Folders(const Config& config) {
   return folders;
 }
 
+bool Exists(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0;
+}
+
 // The manifest of a plugin's folder; else the manifests one level below, sorted.
 std::vector<std::string> ManifestsIn(const fs::path& folder) {
   std::vector<std::string> manifests;
   std::error_code error;
-  if (const fs::path own = folder / kManifestName; fs::exists(own, error)) {
-    manifests.push_back(own.string());
+  if (const std::string own = (folder / kManifestName).string(); Exists(own)) {
+    manifests.push_back(own);
     // Anybody can write one into a folder of plugins with the sticky bit. It does not hide the others.
-    if (Owners().Check(own.string())) return manifests;
+    if (Owners().Check(own)) return manifests;
   }
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    std::error_code missing;
-    const fs::path manifest = it->path() / kManifestName;
-    if (fs::exists(manifest, missing)) manifests.push_back(manifest.string());
+    std::string manifest = it->path().native() + "/" + kManifestName;
+    if (Exists(manifest)) manifests.push_back(std::move(manifest));
   }
   std::sort(manifests.begin(), manifests.end());
   return manifests;

@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -70,6 +71,8 @@ Result<Document> ParseDocument(std::string name, std::string text, const JsonSch
 Result<Document> ParseManifestDocument(std::string name, std::string text);
 // The manifest of a file that was read.
 Result<Manifest> ManifestFrom(const std::string& path, std::string text);
+// The absolute path of a file's folder.
+std::string FolderOfFile(const std::string& path);
 // Who can replace files. Each component of several paths is looked at once.
 class Owners {
  public:
@@ -86,30 +89,44 @@ class Owners {
   std::string WhoReplacesAny(const std::string& path, const std::string& own, const char* what, int links);
 
   uid_t user_;
-  std::set<std::string> safe_;  // paths; "own " stands before those within a folder
+  std::unordered_set<std::string> safe_[2];  // paths; in the second those within a folder
 };
-// The manifest at a path; by the index of its folder of plugins where that has the same text.
+// The part of a manifest that stays in an index until its plugin is chosen. Empty: nothing is missing.
+struct IndexedRest {
+  Buffer file;
+  std::string_view ops, rest;  // in the file
+  void Complete(Manifest& manifest);
+  // False: the complete manifest does not list the op, and no rule in it emits the op.
+  bool MayHave(fbx_op_kind kind, std::string_view op) const;
+};
+// The manifest at a path; by the index of its folder of plugins where that was made of this file.
 class ManifestReader {
  public:
   // Without indexes, each manifest is parsed: a signature covers its text, and nothing else.
-  explicit ManifestReader(bool indexed) : indexed_(indexed) {}
-  Result<Manifest> Read(const std::string& path);
+  explicit ManifestReader(bool indexed);
+  ~ManifestReader();
+  // With `rest`, the manifest may lack its text, rules, ops, and schemas.
+  Result<Manifest> Read(const std::string& path, IndexedRest* rest = nullptr);
 
   Owners owners;  // of all that is read
 
  private:
+  struct Row;
+  struct Index;
+  const Index& IndexOf(const std::string& folder);
+
   bool indexed_;
-  std::map<std::string, std::vector<Manifest>> folders_;
+  std::map<std::string, Index> folders_;
 };
 // The file fusebox-plugins.index for these manifests.
 std::string IndexText(const std::vector<Manifest>& manifests);
-// Sets the paths of the libraries, and chooses one for this machine. Returns a library that has no path, and
-// why.
+// Sets the paths of the libraries, and chooses one for this machine. `folder`: of the manifest, without
+// links. Returns a library that has no path, and why.
 struct Misplaced {
   size_t library;
   std::string why;
 };
-std::optional<Misplaced> PlaceLibraries(Manifest& manifest);
+std::optional<Misplaced> PlaceLibraries(Manifest& manifest, const std::string& folder);
 // The defaults of a schema of options (empty: no options). Nothing: they do not meet it.
 std::optional<Attrs> DefaultsOf(const std::string& schema);
 // The manifest of a linked-in plugin from its text: libraries are not read.
@@ -197,6 +214,7 @@ bool IsInstalledByRoot(const Manifest& manifest);
 // The text of a manifest, signature, policy or configuration. Error: it is no regular file, or larger than
 // 1 MB. Waits for nobody, and reads nothing else.
 Result<std::string> ReadShortFile(const std::string& path);
+Result<Buffer> MapShortFile(const std::string& path);
 // All that holds for a plugin whose manifest was read, before its library is opened: owners of the library,
 // signature, pins of a plugin without code.
 Status CheckManifest(const Manifest& manifest, const Policy& policy, Owners& owners);
@@ -263,7 +281,8 @@ Result<const fbx_plugin*> CallLoad(const fbx_entry& entry, HostCall& host);
 Status CheckPlugin(const fbx_plugin& plugin);
 // Compares the manifest with the library; the error names the difference.
 Status CompareWithManifest(const fbx_plugin& plugin, const Manifest& manifest);
-// The manifest of a linked-in plugin, derived from its tables.
+// The manifest of a linked-in plugin, derived from its tables; without its ops, which AddOps adds.
 Manifest ManifestOf(const fbx_plugin& plugin);
+void AddOps(const fbx_plugin& plugin, Manifest& manifest);
 
 }  // namespace fusebox

@@ -50,13 +50,15 @@ void ForComponents(const std::string& path, const F& f) {
   }
 }
 
-std::string WithSingleSlashes(const std::string& path) {
-  std::string all;
-  ForComponents(path, [&](const std::string& at) {
-    all = at;
-    return false;
-  });
-  return all;
+std::string WithSingleSlashes(std::string path) {
+  const auto both = [](char a, char b) { return a == '/' && b == '/'; };
+  path.erase(std::unique(path.begin(), path.end(), both), path.end());
+  if (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+std::string Absolute(const std::string& path) {
+  return path.starts_with('/') ? path : fs::absolute(path).string();
 }
 
 bool IsWithin(const std::string& path, const std::string& folder) {
@@ -92,6 +94,11 @@ int AnonymousFile(const std::string& path) {
 
 }  // namespace
 
+std::string FolderOfFile(const std::string& path) {
+  const std::string absolute = Absolute(path);
+  return absolute.substr(0, std::max<size_t>(1, absolute.rfind('/')));
+}
+
 // One component of a path. Folders above the plugin's own may belong to another user: in a container, the
 // folders of a mounted source tree do.
 std::string Owners::WhoReplaces(const std::string& path, const struct stat& status, bool own,
@@ -113,8 +120,7 @@ std::string Owners::WhoReplacesAny(const std::string& path, const std::string& o
   std::string who;
   ForComponents(path, [&](const std::string& at) {
     const bool is_own = IsWithin(at, own);
-    const std::string key = (is_own ? "own " : "") + at;
-    if (safe_.contains(key)) return false;
+    if (safe_[is_own].contains(at)) return false;
     struct stat status;
     if (lstat(at.c_str(), &status) != 0) return true;  // opening it reports that
     who = WhoReplaces(at, status, is_own, what);
@@ -123,7 +129,7 @@ std::string Owners::WhoReplacesAny(const std::string& path, const std::string& o
       const std::string target = fs::path(at).parent_path() / fs::read_symlink(at, error);
       who = WhoReplacesAny(target, is_own ? WithSingleSlashes(target) : "", what, links - 1);
     }
-    if (who.empty()) safe_.insert(key);
+    if (who.empty()) safe_[is_own].insert(at);
     return !who.empty();
   });
   return who;
@@ -131,14 +137,12 @@ std::string Owners::WhoReplacesAny(const std::string& path, const std::string& o
 
 Status Owners::Check(const std::string& path, const std::string& folder, const char* what) {
   constexpr int kLinks = 40;
-  std::string who = WhoReplacesAny(fs::absolute(path), WithSingleSlashes(fs::absolute(folder)), what, kLinks);
+  std::string who = WhoReplacesAny(Absolute(path), WithSingleSlashes(Absolute(folder)), what, kLinks);
   if (who.empty()) return {};
   return Invalid(std::move(who));
 }
 
-Status Owners::Check(const std::string& manifest) {
-  return Check(manifest, fs::absolute(manifest).parent_path());
-}
+Status Owners::Check(const std::string& manifest) { return Check(manifest, FolderOfFile(manifest)); }
 
 bool IsInstalledByRoot(const Manifest& manifest) {
   std::error_code error;
@@ -150,11 +154,16 @@ bool IsInstalledByRoot(const Manifest& manifest) {
   });
 }
 
-Result<std::string> ReadShortFile(const std::string& path) {
+Result<Buffer> MapShortFile(const std::string& path) {
   constexpr size_t kMost = 1'000'000;
-  FUSEBOX_ASSIGN(const Buffer file, MapFile(path));
+  FUSEBOX_ASSIGN(Buffer file, MapFile(path));
   if (file.size() > kMost)
     return Invalid(path + ": has " + std::to_string(file.size()) + " bytes, more than 1 MB");
+  return file;
+}
+
+Result<std::string> ReadShortFile(const std::string& path) {
+  FUSEBOX_ASSIGN(const Buffer file, MapShortFile(path));
   return std::string(reinterpret_cast<const char*>(file.data()), file.size());
 }
 
@@ -210,8 +219,7 @@ Status CheckDemands(const std::vector<LibraryDemand>& demands, const std::string
 }
 
 Status CheckManifest(const Manifest& manifest, const Policy& policy, Owners& owners) {
-  if (!manifest.library.empty())
-    FUSEBOX_TRY(owners.Check(manifest.library, fs::absolute(manifest.path).parent_path()));
+  if (!manifest.library.empty()) FUSEBOX_TRY(owners.Check(manifest.library, FolderOfFile(manifest.path)));
   FUSEBOX_TRY(policy.CheckSignature(manifest));
   if (!manifest.libraries.empty() || policy.PinsOf(manifest.id).empty()) return {};
   FUSEBOX_ASSIGN(const std::string sha256, Sha256(std::as_bytes(std::span(manifest.text))));

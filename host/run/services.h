@@ -18,17 +18,24 @@ namespace fusebox::run {
 // The threads of one session. Calls from inside a task run serially on the calling thread.
 class Threads {
  public:
-  explicit Threads(int count);  // a new pool; arguments of ThreadPool::Create, which are valid
+  // A new pool with the first use, which is in one thread. Arguments of ThreadPool::Create, which are valid.
+  explicit Threads(int count) : wanted_(count) {}
   // Chunks that have not begun when `cancelled` is set are left out. Null: never.
   Threads(std::shared_ptr<ThreadPool> pool, const std::atomic<bool>* cancelled)
       : pool_(std::move(pool)), cancelled_(cancelled) {}
-  uint32_t count() const { return static_cast<uint32_t>(pool_->threads()); }
+  uint32_t count() const { return static_cast<uint32_t>(made().threads()); }
   void ParallelFor(size_t n, size_t grain, void (*task)(void*, size_t, size_t, uint32_t) noexcept,
                    void* context);
-  ::pthreadpool* pool() { return pool_->pool(); }  // null with one thread
+  ::pthreadpool* pool() { return made().pool(); }  // null with one thread
 
  private:
-  std::shared_ptr<ThreadPool> pool_;
+  ThreadPool& made() const {
+    if (pool_ == nullptr) pool_ = *ThreadPool::Create(wanted_);
+    return *pool_;
+  }
+
+  const int wanted_ = 0;
+  mutable std::shared_ptr<ThreadPool> pool_;
   const std::atomic<bool>* cancelled_ = nullptr;
 };
 

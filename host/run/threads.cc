@@ -57,21 +57,19 @@ void* Pool(const fbx_host* host) noexcept { return ServicesOf(host).threads().po
 
 }  // namespace
 
-Threads::Threads(int count) : pool_(*ThreadPool::Create(count)) {}
-
 void Threads::ParallelFor(size_t n, size_t grain, void (*task)(void*, size_t, size_t, uint32_t) noexcept,
                           void* context) {
   if (n == 0) return;
   constexpr size_t kMostChunks = Workers::kMostChunks;
   grain = std::max({grain, size_t{1}, (n + kMostChunks - 1) / kMostChunks});
-  if (n <= grain || inside_task || pool_->threads() == 1) return task(context, 0, n, 0);
+  if (n <= grain || inside_task || made().threads() == 1) return task(context, 0, n, 0);
   Loop loop{.task = task,
             .context = context,
             .n = n,
             .grain = grain,
             .call = current_call,
             .cancelled = cancelled_};
-  pool_->Run(static_cast<uint32_t>((n + grain - 1) / grain), RunChunk, &loop);
+  made().Run(static_cast<uint32_t>((n + grain - 1) / grain), RunChunk, &loop);
 }
 
 const void* ThreadedServices::Find(std::string_view id) const {

@@ -20,9 +20,15 @@ namespace {
 // Attempts to create a partition again, without the cached weights that XNNPACK contradicted.
 constexpr int kAttempts = 4;
 
+constexpr const char* kNoSuchOp = "XNNPACK has no such op";
+
+const Operation* KnownOperation(const NetworkNode& node) {
+  return node.abi()->kind == FBX_OP_BUILTIN ? FindOperation(node.op()) : nullptr;
+}
+
 const Operation& OperationOf(const NetworkNode& node) {
-  const Operation* operation = node.abi()->kind == FBX_OP_BUILTIN ? FindOperation(node.op()) : nullptr;
-  if (operation == nullptr) throw Reject{"OP", "XNNPACK has no such op"};
+  const Operation* const operation = KnownOperation(node);
+  if (operation == nullptr) throw Reject{"OP", kNoSuchOp};
   return *operation;
 }
 
@@ -122,10 +128,14 @@ void Delegate::claim(const Graph& graph, Claim& claim) {
     if (!claim.offered(i)) continue;
     try {
       const NetworkNode node(network, i);
-      const Operation& operation = OperationOf(node);
-      operation.supports(node);
+      const Operation* const operation = KnownOperation(node);
+      if (operation == nullptr) {  // most nodes of some models, and an exception takes microseconds
+        claim.reject(i, "OP", kNoSuchOp);
+        continue;
+      }
+      operation->supports(node);
       if (settings_.by_cost) RejectSlow(node);
-      claim.accept(i, operation.accept);
+      claim.accept(i, operation->accept);
     } catch (const Reject& r) {
       claim.reject(i, r.code, r.subject.empty() ? r.why : r.why + " (" + r.subject + ")");
     }

@@ -218,11 +218,14 @@ class Canary {
 
 }  // namespace
 
-// Each family has two variants: a kernel of one element or of several (transposed: stride 1 or more), floats
-// as they are or transposed.
+// A family has two variants: a kernel of one element or of several (transposed: stride 1 or more), floats as
+// they are or transposed. Other flat weights have one.
 uint64_t PackCanary(Family family, Form form) {
   Capture capture;
-  for (const bool plain : {false, true}) capture.Note(Canary(family, form, plain).Pack(capture.get()));
+  const bool floats = form == Form::kFloat || form == Form::kHalf;
+  capture.Note(Canary(family, form, false).Pack(capture.get()));
+  if (family != Family::kFullyConnected || floats)
+    capture.Note(Canary(family, form, true).Pack(capture.get()));
   return capture.digest();
 }
 

@@ -3,6 +3,10 @@
 #include "host/graph/npy.h"
 
 #include <gmock/gmock.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 namespace fusebox {
 namespace {
@@ -30,6 +34,19 @@ Attrs Ref(const char* key, const char* function, const char* key2 = nullptr,
   attrs.Set(key, FunctionRef{function});
   if (key2 != nullptr) attrs.Set(key2, FunctionRef{function2});
   return attrs;
+}
+
+// A session reserves its inputs, among them the caches of keys and values of a language model.
+TEST(Block, LeavesZeroedMemoryUntouched) {
+  constexpr size_t kBytes = size_t{64} << 20;
+  Block block;
+  ASSERT_TRUE(block.Reserve(kBytes, true));
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t end = reinterpret_cast<uintptr_t>(block.data() + kBytes) / page * page;
+  unsigned char resident = 0;
+  ASSERT_EQ(mincore(reinterpret_cast<void*>(end), page, &resident), 0);
+  EXPECT_FALSE(resident & 1);
+  EXPECT_EQ(std::count(block.data() + kBytes, block.data() + kBytes + kOverread, std::byte{0}), kOverread);
 }
 
 TEST(Evaluate, ComputesANodeOnConstants) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index of a folder of plugins: it holds all of a manifest, and is used only for the text that it was
+// The index of a folder of plugins: it holds all of a manifest, and is used only for the file that it was
 // made of.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,6 +57,79 @@ TEST_F(PluginIndex, IsNotUsedForAnotherText) {
   EXPECT_FALSE(IsUsed());
 }
 
+// The text is read if the file is not the one that the index was made of.
+TEST_F(PluginIndex, IsUsedForTheFileThatItWasMadeOf) {
+  WriteOther();
+  const auto time = std::filesystem::last_write_time(manifest_);
+  const auto write = [&](const std::string& text, auto changed) {
+    folder_.Write("p/a/fusebox-plugin.json", text);
+    std::filesystem::last_write_time(manifest_, changed);
+  };
+  const std::string text = RunnableManifest();
+  const std::string same_size = With(text, "\"license\"", "\"licens_\"");  // no manifest
+  write(same_size, time);
+  EXPECT_TRUE(IsUsed());
+  write(same_size, std::chrono::floor<std::chrono::seconds>(time));
+  EXPECT_TRUE(IsUsed()) << "an archive keeps whole seconds";
+  write(text, time + std::chrono::seconds(1));
+  EXPECT_TRUE(IsUsed()) << "it has the same text";
+  for (const auto changed : {time + std::chrono::nanoseconds(1000), time - std::chrono::seconds(1)}) {
+    write(same_size, changed);
+    EXPECT_FALSE(ManifestReader(true).Read(manifest_));
+  }
+}
+
+TEST_F(PluginIndex, HoldsTheRestUntilItIsNeeded) {
+  WriteOther();
+  const auto whole = ReadManifest(manifest_);
+  ASSERT_TRUE(whole && !whole->ops.empty());
+  IndexedRest rest;
+  auto read = ManifestReader(true).Read(manifest_, &rest);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->id, whole->id);
+  EXPECT_TRUE(read->ops.empty());
+  for (const ManifestOp& op : whole->ops) {
+    EXPECT_TRUE(rest.MayHave(op.kind, op.name)) << op.name;
+    EXPECT_FALSE(rest.MayHave(op.kind, op.name.substr(1)));
+    EXPECT_FALSE(rest.MayHave(op.kind == FBX_OP_BUILTIN ? FBX_OP_CUSTOM : FBX_OP_BUILTIN, op.name));
+  }
+  rest.Complete(*read);
+  EXPECT_EQ(read->ops, whole->ops);
+  EXPECT_EQ(read->rules, whole->rules);
+  EXPECT_EQ(read->text, whole->text);
+}
+
+TEST_F(PluginIndex, ChangesNoAnswerOfARegistry) {
+  Config config;
+  config.search_default_path = false;
+  config.plugin_path = {folder_.path() + "/p"};
+  const auto ask = [&] {  // a registry that has answered nothing yet
+    auto registry = Registry::Create(config);
+    EXPECT_TRUE(registry) << registry.error().message;
+    return *std::move(registry);
+  };
+  const std::string name = "my_custom_fused_op";
+  const auto answers = [&] {
+    std::string text;
+    for (const std::string& who : ask()->WhoProvides(FBX_OP_CUSTOM, name)) text += who + "\n";
+    std::vector<SkippedRule> skipped;
+    EXPECT_TRUE(ask()->RulesFor(name, 0, {}, &skipped));
+    for (const SkippedRule& rule : skipped) text += rule.rule + ": " + rule.why + "\n";
+    Function f("f");
+    Node& node = f.AddNode(Op::kCustom, {}, {});
+    node.name = name;
+    const Status status = ask()->CheckOptions(node);
+    text += status ? "good options" : status.error().message;
+    return std::tuple(text, ask()->plugins().front().manifest, ask()->PluginsFor(name).front().manifest);
+  };
+  const auto before = answers();
+  ASSERT_TRUE(WriteIndex(folder_.path() + "/p"));
+  const auto after = answers();
+  EXPECT_EQ(std::get<0>(before), std::get<0>(after));
+  EXPECT_THAT(std::get<0>(after), HasSubstr("option"));
+  EXPECT_TRUE(before == after);
+}
+
 TEST_F(PluginIndex, IsNotUsedWhereOthersCanWriteIt) {
   WriteOther();
   chmod(index_.c_str(), 0666);
@@ -80,7 +153,7 @@ TEST_F(PluginIndex, IsNotUsedWhenDamagedOrOfAnotherVersion) {
     folder_.Write("p/fusebox-plugins.index", flipped);
     ASSERT_FALSE(IsUsed()) << "byte " << at;
   }
-  folder_.Write("p/fusebox-plugins.index", With(text, "index 1 ", "index 9 "));
+  folder_.Write("p/fusebox-plugins.index", With(text, "index 2 ", "index 9 "));
   EXPECT_FALSE(IsUsed());
 }
 
