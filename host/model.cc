@@ -39,10 +39,10 @@ Result<std::shared_ptr<Registry>> DefaultRegistry() {
   return registry;
 }
 
-bool HasComposites(const Module& module) {
+bool HasSites(const Module& module, Registry& registry) {
   for (const auto& function : module.functions) {
     for (const auto& node : function->nodes) {
-      if (node->is(Op::kStablehloComposite)) return true;
+      if (IsSite(*node, registry)) return true;
     }
   }
   return false;
@@ -107,7 +107,7 @@ Result<Delegation> Model::Load(Source source, const ModelOptions& options) {
   impl.imported = std::move(source.report);
   impl.notices = std::move(source.notices);
   impl.registry->FillOptions(*impl.module);
-  const bool composites = HasComposites(*impl.module);
+  const bool composites = HasSites(*impl.module, *impl.registry);
   if (options.fuse && composites) {
     const FusionOptions keep{.approve = {}, .keep_bodies = FusionOptions::KeepBodies::kAll};
     TraceSpan span("fuse");

@@ -248,6 +248,7 @@ Status FuseComposites(Context& context) {
   options.fusable_to_custom = true;
   options.kernels_elsewhere = true;
   options.for_file = true;
+  options.custom_ops = context.options.placeholders == Placeholders::kFuse;
   const Progress before = context.progress;
   if (context.options.verify != Verification::kOff) {
     options.approve = Verifier(context);

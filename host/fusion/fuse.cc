@@ -20,6 +20,11 @@ namespace fusebox {
 namespace {
 
 constexpr std::string_view kFusableAttr = "tfl_fusable_op";
+constexpr std::string_view kCustomPrefix = "custom:";
+
+std::string RuleNameOf(const Node& node) {
+  return (node.is(Op::kCustom) ? std::string(kCustomPrefix) : std::string()) + node.name;
+}
 
 std::vector<std::string> Texts(const std::vector<Diag>& diags) {
   std::vector<std::string> out;
@@ -94,7 +99,7 @@ class Fuser {
     for (size_t i = 0; i < function->nodes.size(); ++i) {
       FUSEBOX_TRY(CheckCancelled());
       const Node& node = *function->nodes[i];
-      if (!node.is(Op::kStablehloComposite)) {
+      if (!IsSite(node, registry_) || (node.is(Op::kCustom) && !options_.custom_ops)) {
         for (const std::string& callee : References(node)) {
           if (callee != node.body) pending_.push_back(callee);
         }
@@ -146,12 +151,13 @@ class Fuser {
     SiteReport report{.function = caller.name, .location = node.location.name, .composite = node.name};
     DropDeclaredShapes(caller, node);
     std::vector<SkippedRule> skipped;
-    auto rules = registry_.RulesFor(node.name, node.version, node.attrs, &skipped);
+    auto rules = registry_.RulesFor(RuleNameOf(node), node.version, node.attrs, &skipped);
     if (!rules) {
       report.why = rules.error().message;
       Warn(report, report.why);
       return Done(std::move(report), std::nullopt);
     }
+    if (node.is(Op::kCustom) && rules->empty() && skipped.empty()) return std::nullopt;
     for (SkippedRule& s : skipped) {
       const auto outcome = s.broken ? RuleReport::Outcome::kError : RuleReport::Outcome::kNotApplicable;
       Add({.rule = std::move(s.rule),
@@ -327,6 +333,11 @@ class Fuser {
 };
 
 }  // namespace
+
+bool IsSite(const Node& node, Registry& registry) {
+  return node.is(Op::kStablehloComposite) ||
+         (node.is(Op::kCustom) && node.body.empty() && registry.KernelsOf(FBX_OP_CUSTOM, node.name).empty());
+}
 
 std::string_view Name(RuleReport::Outcome outcome) {
   switch (outcome) {

@@ -74,9 +74,15 @@ struct FusionOptions {
   bool fusable_to_custom = false;
   // A replacement may hold custom ops for which no plugin here has a kernel (converter).
   bool kernels_elsewhere = false;
+  // Custom ops are sites. Nothing can be verified against them.
+  bool custom_ops = true;
   // The module becomes a .tflite file, which holds no initial values of variable tensors (converter).
   bool for_file = false;
 };
+
+// Returns whether rules are tried for the node: a composite, or a custom op that has neither a body nor a
+// kernel here. Rules for a custom op implement "custom:" + its name.
+bool IsSite(const Node&, Registry&);
 
 // Fuses every composite of `module` that has a matching rule. Fails only if the module itself is invalid.
 Result<std::vector<SiteReport>> Fuse(Module& module, Registry&, const FusionOptions& = {});

@@ -12,6 +12,7 @@ using Dims = std::vector<int64_t>;
 
 constexpr int64_t kHeads = 8, kShared = 2, kSize = 256;
 constexpr Op kMultiply = Op::kBatchMatmul;
+constexpr char kSecond[] = "second";  // a function that returns its second input
 
 Type Real(Dims dims) { return {DType::kF32, Shape(std::move(dims))}; }
 
@@ -117,12 +118,29 @@ void AddUpdate(Function& f, int64_t tokens, int64_t keys) {
                Add(f, Op::kDynamicUpdateSlice, {v_cache, v_new, v_place}, v_type)};
 }
 
+// A row of the update at each position.
+void AddRows(Function& f, int64_t tokens, int64_t keys) {
+  const Type cache = Real({1, keys, kShared, kSize});
+  const Type update = Real({1, tokens, kShared, kSize});
+  const ValueId caches[] = {f.AddInput(cache), f.AddInput(cache)};
+  const ValueId positions = f.AddInput({DType::kI32, Shape({tokens})});
+  const ValueId places = Reshape(f, positions, {tokens, 1});
+  const auto attrs = MakeAttrs("update_window_dims", Dims{0, 2, 3}, "inserted_window_dims", Dims{1},
+                               "scatter_dims_to_operand_dims", Dims{1}, "index_vector_dim", int64_t{1},
+                               "update_computation_subgraph_index", FunctionRef{kSecond});
+  for (const ValueId one : caches)
+    f.outputs.push_back(Add(f, Op::kStablehloScatter, {one, places, f.AddInput(update)}, cache, attrs));
+}
+
 }  // namespace
 
 std::unique_ptr<Module> CompositeJob::Build(bool composite) const {
   auto module = std::make_unique<Module>();
   module->source = title;
   Function& main = module->Add("main");
+  Function& second = module->Add(kSecond);
+  second.AddInput(Real({}));
+  second.outputs = {second.AddInput(Real({}))};
   if (!composite) return add_body(main), std::move(module);
   Function& body = module->Add("body");
   add_body(body);
@@ -130,10 +148,10 @@ std::unique_ptr<Module> CompositeJob::Build(bool composite) const {
   for (const ValueId input : body.inputs) operands.push_back(main.AddInput(body.value(input).type));
   std::vector<Type> types;
   for (const ValueId output : body.outputs) types.push_back(body.value(output).type);
-  Node& node = main.AddNode(Op::kStablehloComposite, operands, types, attrs);
+  Node& node = main.AddNode(is_custom_op ? Op::kCustom : Op::kStablehloComposite, operands, types, attrs);
   node.name = name;
   node.version = 1;
-  node.body = "body";
+  if (!is_custom_op) node.body = "body";
   main.outputs = node.results;
   return module;
 }
@@ -157,7 +175,12 @@ std::vector<CompositeJob> CompositeJobs() {
           {"odml.sdpa_transposed, 128 tokens, 1024 keys", kAttention, {}, attention(128, 1024), 1024},
           {"odml.runtime_bmm, 1 token, 4096 keys", "odml.runtime_bmm", {}, product(1, 4096)},
           {"odml.runtime_bmm, 256 tokens, 1024 keys", "odml.runtime_bmm", {}, product(256, 1024)},
-          {"odml.cache_update, 256 tokens, 1024 keys", "odml.cache_update", {}, update(256, 1024)}};
+          {"odml.cache_update, 256 tokens, 1024 keys", "odml.cache_update", {}, update(256, 1024)},
+          {.title = "odml.update_external_kv_cache, 256 tokens, 1024 keys",
+           .name = "odml.update_external_kv_cache",
+           .attrs = {},
+           .add_body = [](Function& f) { AddRows(f, 256, 1024); },
+           .is_custom_op = true}};
 }
 
 }  // namespace fusebox::bench

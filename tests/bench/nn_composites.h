@@ -18,6 +18,7 @@ struct CompositeJob {
   Attrs attrs;
   std::function<void(Function&)> add_body;  // with inputs and outputs
   int64_t seen = 0;                         // keys that a bool input shows, of those in its last dimension
+  bool is_custom_op = false;                // without a body in the model
 
   // A model that is the composite, or its body.
   std::unique_ptr<Module> Build(bool composite) const;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plugins/nn/attention/attention.h"
+#include "plugins/nn/cache/update_rows.h"
 #include "plugins/nn/norms/group_norm.h"
 #include "plugins/nn/norms/l2_norm.h"
 #include "plugins/nn/norms/rms_norm.h"
@@ -21,6 +22,7 @@ using conformance::Case;
 using conformance::Data;
 using conformance::F32;
 using conformance::I32;
+using conformance::I64;
 using conformance::I8;
 
 template <class K>
@@ -200,6 +202,51 @@ TEST(NnKernels, Rope) {
        .operands = {x, F32({2}, {0, 1}), rate},
        .attrs = {{"axis", int64_t{1}}},
        .refused = "is neither i32 nor i64"},
+  });
+}
+
+TEST(NnKernels, UpdateRows) {
+  const conformance::Data cache = F32({1, 4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const conformance::Data rows = F32({1, 3, 2}, {10, 11, 12, 13, 14, 15});
+  RunAll<nn::UpdateRows>({
+      {.name = "gaps",
+       .operands = {cache, I32({3}, {0, 1, 3}), rows},
+       .results = {F32({1, 4, 2}, {10, 11, 12, 13, 5, 6, 14, 15})}},
+      {.name = "a smaller position ends it",
+       .operands = {cache, I64({3}, {2, 0, 3}), rows},
+       .results = {F32({1, 4, 2}, {1, 2, 3, 4, 10, 11, 7, 8})}},
+      {.name = "a negative position ends it",
+       .operands = {cache, I64({3}, {-1, 0, 9}), rows},
+       .results = {cache}},
+      {.name = "the last of equal positions",
+       .operands = {cache, I32({3}, {1, 1, 1}), rows},
+       .results = {F32({1, 4, 2}, {1, 2, 14, 15, 5, 6, 7, 8})}},
+      {.name = "batch",
+       .operands = {F32({2, 2, 1}, {1, 2, 3, 4}), I32({1}, {1}), F32({2, 1, 1}, {8, 9})},
+       .results = {F32({2, 2, 1}, {1, 8, 3, 9})}},
+      {.name = "all rows",
+       .operands = {F32({1, 2, 1}, {1, 2}), I32({2}, {1, 1}), F32({1, 2, 1}, {8, 9})},
+       .results = {F32({1, 2, 1}, {1, 9})}},
+      {.name = "no rows", .operands = {cache, I32({0}, {0}), F32({1, 0, 2}, {0})}, .results = {cache}},
+      {.name = "no cache",
+       .operands = {F32({1, 0, 2}, {0}), I32({1}, {0}), F32({1, 1, 2}, {0})},
+       .results = {F32({1, 0, 2}, {0})}},
+      {.name = "outside",
+       .operands = {cache, I32({3}, {0, 4, 5}), rows},
+       .results = {cache},
+       .error = "position 4 is outside of a cache of 4"},
+      {.name = "bytes",
+       .operands = {I8({1, 1, 1}, {0}), I32({1}, {0}), I8({1, 1, 1}, {0})},
+       .results = {I8({1, 1, 1}, {0})},
+       .refused = "is neither f32 nor f16"},
+      {.name = "positions for other rows",
+       .operands = {cache, I32({2}, {0, 1}), rows},
+       .results = {cache},
+       .refused = "does not have one position per row"},
+      {.name = "other rows",
+       .operands = {cache, I32({3}, {0, 1, 2}), F32({1, 3, 3}, {0})},
+       .results = {cache},
+       .refused = "differs from operand 0 in dimension 2"},
   });
 }
 
