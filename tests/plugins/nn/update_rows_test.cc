@@ -18,12 +18,12 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // As LiteRT's converter writes it: no body, no options.
-std::unique_ptr<Module> Exported() {
+std::unique_ptr<Module> Exported(DType dtype = DType::kF32) {
   auto module = std::make_unique<Module>();
   module->source = "exported.tflite";
   Function& f = module->Add("main");
-  const Type cache{DType::kF32, Shape({1, 4, 2, 8})};
-  const Type rows{DType::kF32, Shape({1, 2, 2, 8})};
+  const Type cache{dtype, Shape({1, 4, 2, 8})};
+  const Type rows{dtype, Shape({1, 2, 2, 8})};
   std::vector<ValueId> operands = {f.AddInput(cache, "k_cache"), f.AddInput(cache, "v_cache"),
                                    f.AddInput({DType::kI32, Shape({2})}, "positions"), f.AddInput(rows, "k"),
                                    f.AddInput(rows, "v")};
@@ -69,6 +69,14 @@ TEST(ExternalCache, IsTwoUpdatesInPlace) {
   ASSERT_FALSE(outside);
   EXPECT_THAT(outside.error().message, HasSubstr("position 4 is outside of a cache of 4"));
   EXPECT_EQ(caches[0].values[32], 0) << "nothing is written";
+}
+
+TEST(ExternalCache, DeclinesWithTheReason) {
+  const auto module = Exported(DType::kI8);
+  const auto sites = Fuse(*module, *NnPlugin());
+  ASSERT_TRUE(sites);
+  EXPECT_FALSE(sites->at(0).fused);
+  EXPECT_THAT(sites->at(0).why, HasSubstr("is neither f32 nor f16 (operand 0)"));
 }
 
 TEST(ExternalCache, NeedsThePlugin) {
