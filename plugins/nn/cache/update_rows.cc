@@ -11,11 +11,6 @@ constexpr uint32_t kCache = 0;
 constexpr uint32_t kPositions = 1;
 constexpr uint32_t kRows = 2;
 
-<<<<<<< HEAD
-bool SameSize(int64_t a, int64_t b) { return a < 0 || b < 0 || a == b; }
-
-=======
->>>>>>> kv
 int64_t PositionAt(fbx_dtype dtype, const void* positions, size_t i) {
   return dtype == FBX_I64 ? static_cast<const int64_t*>(positions)[i]
                           : static_cast<const int32_t*>(positions)[i];
@@ -25,24 +20,7 @@ int64_t PositionAt(fbx_dtype dtype, const void* positions, size_t i) {
 
 void UpdateRows::supports(const Node& n) {
   n.arity(3, 1);
-<<<<<<< HEAD
-  const Tensor cache = n.in(kCache);
-  const Tensor rows = n.in(kRows);
-  const Tensor positions = n.in(kPositions);
-  n.require(cache.dtype() == FBX_F32 || cache.dtype() == FBX_F16, "DTYPE", "is neither f32 nor f16",
-            "operand 0");
-  n.operand(kRows, cache.dtype(), cache.rank());
-  n.require(cache.rank() >= 2, "RANK", "has an unknown rank, or one below 2", "operand 0");
-  n.require(positions.dtype() == FBX_I32 || positions.dtype() == FBX_I64, "DTYPE", "is neither i32 nor i64",
-            "operand 1");
-  n.require(positions.rank() == 1 && SameSize(positions.dim(0), rows.dim(1)), "SHAPE",
-            "does not have one position per row of operand 2", "operand 1");
-  for (int d = 0; d < cache.rank(); ++d)
-    n.require(d == 1 || SameSize(cache.dim(d), rows.dim(d)), "SHAPE",
-              "differs from operand 0 in dimension " + std::to_string(d), "operand 2");
-=======
   RequireUpdate(n, kCache, kPositions, kRows);
->>>>>>> kv
 }
 
 uint32_t UpdateRows::prepare(const Node& n, Plan& plan) const {

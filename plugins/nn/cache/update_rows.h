@@ -7,12 +7,9 @@
 // [T], below S. Result: the cache, updated in place where the plan permits.
 #pragma once
 
-<<<<<<< HEAD
-=======
 #include <cstdint>
 #include <string>
 
->>>>>>> kv
 #include <fusebox/kernel.hpp>
 #include <fusebox/rule.hpp>
 
@@ -20,8 +17,6 @@ namespace fusebox::nn {
 
 using namespace sdk;
 
-<<<<<<< HEAD
-=======
 // Declines operands that the kernel does not accept: the cache, positions and rows by index. `At`: a Site or
 // a Node.
 template <class At>
@@ -45,20 +40,15 @@ void RequireUpdate(const At& at, uint32_t cache, uint32_t positions, uint32_t ro
                name(rows));
 }
 
->>>>>>> kv
 // LiteRT's converter writes the composite as a custom op without a body. Operands: the caches of k and v
 // [1, S, N, H], positions [T], k and v of the new tokens [1, T, N, H].
 struct ExternalCacheRule {
   static constexpr std::string_view id = "fusebox.external_cache";
   static constexpr std::string_view implements = "custom:odml.update_external_kv_cache";
-<<<<<<< HEAD
-  static void match(const Site& s) { s.arity(5, 2); }
-=======
   static void match(const Site& s) {
     s.arity(5, 2);
     for (const uint32_t i : {0u, 1u}) RequireUpdate(s, i, 2, 3 + i);
   }
->>>>>>> kv
   static void rewrite(const Site&, Build& b) {
     for (const uint32_t i : {0u, 1u})
       b.result(i, b.custom("fusebox.update_rows", {b.in(i), b.in(2), b.in(3 + i)})[0]);
