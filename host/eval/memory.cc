@@ -36,7 +36,7 @@ void* Map(size_t bytes) {
 }
 
 void* Allocate(size_t bytes, bool zeroed) {
-  constexpr size_t kMapped = size_t{1} << 20;
+  constexpr size_t kMapped = size_t{128} << 10;  // as glibc begins with
   const bool mapped = zeroed && bytes >= kMapped;
   MemoryBudget* const budget = MemoryBudget::Current();
   if (budget != nullptr) budget->Take(bytes);

@@ -40,7 +40,7 @@ Attrs Ref(const char* key, const char* function, const char* key2 = nullptr,
 
 // A session reserves its inputs, among them the caches of keys and values of a language model.
 TEST(Block, LeavesZeroedMemoryUntouched) {
-  constexpr size_t kBytes = size_t{3} << 20;
+  constexpr size_t kBytes = size_t{192} << 10;
   std::free(std::malloc(4 * kBytes));  // from now on, such memory is from the heap of glibc
   Block other;
   other.Reserve(2 * kBytes);
