@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/mman.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -16,23 +18,33 @@ namespace {
 struct Taken {
   MemoryBudget* budget;
   size_t bytes;
+  bool mapped;  // from the system, not from malloc
 };
 
 void Free(void* memory) {
   if (memory == nullptr) return;
   const Taken taken = *static_cast<Taken*>(memory);
-  std::free(memory);
+  if (taken.mapped) munmap(memory, taken.bytes);
+  else std::free(memory);
   if (taken.budget != nullptr) taken.budget->Return(taken.bytes);
 }
 
+// Zeros that are created when they are touched. From its heap, calloc clears what was in use before.
+void* Map(size_t bytes) {
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
 void* Allocate(size_t bytes, bool zeroed) {
+  constexpr size_t kMapped = size_t{128} << 10;  // as glibc begins with
+  const bool mapped = zeroed && bytes >= kMapped;
   MemoryBudget* const budget = MemoryBudget::Current();
   if (budget != nullptr) budget->Take(bytes);
-  // Faster than aligned_alloc. The pages of a large block are zero without being touched.
-  void* const memory = zeroed ? std::calloc(bytes, 1) : std::malloc(bytes);
+  // Faster than aligned_alloc.
+  void* const memory = mapped ? Map(bytes) : zeroed ? std::calloc(bytes, 1) : std::malloc(bytes);
   if (memory != nullptr) {
     PreferHugePages(memory, bytes);
-    return new (memory) Taken{budget, bytes};
+    return new (memory) Taken{budget, bytes, mapped};
   }
   if (budget != nullptr) budget->Return(bytes);
   throw NoMemory(fmt::format("{} bytes are needed, more than the system provides", bytes));

@@ -86,6 +86,7 @@ class Owners {
  private:
   std::string WhoReplaces(const std::string& path, const struct stat& status, bool own,
                           const char* what) const;
+  size_t KnownSafe(const std::string& path, const std::string& own) const;
   std::string WhoReplacesAny(const std::string& path, const std::string& own, const char* what, int links);
 
   uid_t user_;

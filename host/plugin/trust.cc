@@ -36,11 +36,12 @@ bool IsUnmapped(uid_t user) {
 }
 
 // Calls f(path) with the root, and then with one more name of the absolute path each time, until f returns
-// true. Slashes side by side count as one.
+// true. Slashes side by side count as one. Leaves out what the first `known` characters name.
 template <class F>
-void ForComponents(const std::string& path, const F& f) {
-  std::string at = "/";
-  for (size_t begin = 0; !f(at);) {
+void ForComponents(const std::string& path, size_t known, const F& f) {
+  std::string at = known > 0 ? path.substr(0, known) : "/";
+  bool look = known == 0;
+  for (size_t begin = known; !look || !f(at); look = true) {
     begin = path.find_first_not_of('/', begin);
     if (begin == std::string::npos) return;
     const size_t end = std::min(path.find('/', begin), path.size());
@@ -115,10 +116,18 @@ std::string Owners::WhoReplaces(const std::string& path, const struct stat& stat
   return {};
 }
 
+// The length of the beginning of the path that was looked at already.
+size_t Owners::KnownSafe(const std::string& path, const std::string& own) const {
+  if (!IsWithin(path, own)) return 0;
+  if (safe_[true].contains(own)) return own.size();
+  const std::string above = own.substr(0, own.rfind('/'));
+  return safe_[false].contains(above) ? above.size() : 0;
+}
+
 std::string Owners::WhoReplacesAny(const std::string& path, const std::string& own, const char* what,
                                    int links) {
   std::string who;
-  ForComponents(path, [&](const std::string& at) {
+  ForComponents(path, KnownSafe(path, own), [&](const std::string& at) {
     const bool is_own = IsWithin(at, own);
     if (safe_[is_own].contains(at)) return false;
     struct stat status;

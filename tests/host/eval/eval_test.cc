@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 
 namespace fusebox {
 namespace {
@@ -38,7 +40,12 @@ Attrs Ref(const char* key, const char* function, const char* key2 = nullptr,
 
 // A session reserves its inputs, among them the caches of keys and values of a language model.
 TEST(Block, LeavesZeroedMemoryUntouched) {
-  constexpr size_t kBytes = size_t{64} << 20;
+  constexpr size_t kBytes = size_t{192} << 10;
+  std::free(std::malloc(4 * kBytes));  // from now on, such memory is from the heap of glibc
+  Block other;
+  other.Reserve(2 * kBytes);
+  std::memset(other.data(), 1, 2 * kBytes);
+  other.Free();
   Block block;
   ASSERT_TRUE(block.Reserve(kBytes, true));
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
