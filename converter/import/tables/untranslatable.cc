@@ -32,8 +32,7 @@ constexpr std::string_view kFiles = "it reads or writes files";
 
 constexpr std::string_view kImages =
     "it encodes or decodes image or audio files; convert a signature with decoded inputs, or name its "
-    "results as "
-    "the inputs of a frozen graph (--inputs)";
+    "results as the inputs of a frozen graph (--inputs)";
 constexpr std::string_view kSeeded =
     "its numbers are specific to TensorFlow's seeded generator; generate them outside and pass them in";
 

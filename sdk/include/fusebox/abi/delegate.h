@@ -87,8 +87,8 @@ typedef struct fbx_delegate {
   fbx_status (*reshape)(const fbx_host*, void* user, void* partition, const fbx_call*) FBX_NOEXCEPT;
   /* Like compile, for values with other dims than in the compiled graph: first with the dims that differ
      unknown, then, if that is NOT_APPLICABLE, with the new dims; or, if compile has declined unknown dims,
-     with all dims known. claim has seen neither. The first partition stays. NULL: never supported. [prepare]
-   */
+     with all dims known. claim has seen neither. The first partition stays. NULL: never supported.
+     [prepare] */
   fbx_status (*recompile)(const fbx_host*, void* user, void* self, void* session, const fbx_graph* graph,
                           void** partition) FBX_NOEXCEPT;
 } fbx_delegate;
