@@ -35,7 +35,7 @@ Work WorkOfDots(const ProductShape& p) {
   work[kF32Dot] = p.groups * p.rows * p.columns * p.depth;
   work[kF32Result] = p.groups * p.rows * p.columns;
   work[kF32Tile] = work[kF32Result] / kGroup;
-  if (p.lines > 0) work[kF32Element] = p.groups * p.rows * p.depth;
+  if (p.segments > 0) work[kF32Element] = p.groups * p.rows * p.depth;
   return work;
 }
 
@@ -50,17 +50,16 @@ Work WorkOf(const ProductShape& p, Isa isa) {
     work[kI8Tile] = tiles;
     work[kI8Weight] = p.groups * columns * p.depth;
     work[kI8Result] = p.groups * p.rows * p.columns;
-    if (p.lines > 0) work[kI8Element] = p.groups * p.rows * p.depth;
-  } else if (p.columns < 2 || (p.lines == 0 && p.rows < static_cast<double>(kLeastPanelRows))) {
+    if (p.segments > 0) work[kI8Element] = p.groups * p.rows * p.depth;
+  } else if (p.columns < 2 || (p.segments == 0 && p.rows < static_cast<double>(kLeastPanelRows))) {
     work = WorkOfDots(p);
   } else {
     work[kF32Product] = p.groups * p.rows * columns * p.depth;
     work[kF32Tile] = tiles;
     work[kF32Weight] = p.groups * columns * p.depth;
     work[kF32Result] = p.groups * p.rows * p.columns;
-    if (p.copied) work[kF32Element] = p.groups * p.rows * p.depth;
   }
-  work[kAddress] = p.groups * p.rows * p.lines;
+  work[kAddress] = p.groups * p.rows * p.segments;
   work[kNode] = 1;
   return work;
 }

@@ -128,17 +128,18 @@ Work WorkOf(const ElementsShape& e, Isa) {
 std::optional<NodeShape> DefinedShapeOf(const sdk::Node& n) {
   auto shape = ShapeOf(n);
   auto* const p = shape ? std::get_if<ProductShape>(&*shape) : nullptr;
-  if (p == nullptr || p->bytes || p->groups > 1 || p->copied) return shape;
+  if (p == nullptr || p->bytes || p->groups > 1) return shape;
   const auto columns = static_cast<int64_t>(p->columns);
   if (n.in(1).rank() == 2) {
     p->narrow = columns < KernelColumns() &&
                 !IsBetterAsConvolution(columns, static_cast<int64_t>(p->rows * p->depth));
     return shape;
   }
-  if (p->lines == 0) {
+  if (p->segments == 0) {
     p->narrow = IsBetterAsProduct(columns);
     return shape;
   }
+  if (n.attrs().i64("dilation_w_factor", 1) > 1) return shape;
   const int64_t width = n.in(1).dim(2);
   const int64_t stride = n.attrs().i64("stride_w", 1);
   const auto pixels = static_cast<double>(PixelsAtOnce(n.out(0).dim(3), n.out(0).dim(2), width, stride));
@@ -146,7 +147,7 @@ std::optional<NodeShape> DefinedShapeOf(const sdk::Node& n) {
   p->rows /= pixels;
   p->columns *= pixels;
   p->depth *= wide / static_cast<double>(width);
-  p->taps = p->lines * wide;
+  p->taps = p->segments * wide;
   return shape;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/cpu/base/dispatch.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/products/gemm.h"
+#include "plugins/cpu/products/dots.h"
 #include "plugins/cpu/products/matrix_product.h"
 
 namespace fusebox::cpu {

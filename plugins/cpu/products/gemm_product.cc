@@ -10,7 +10,7 @@
 #include "plugins/cpu/base/half.h"
 #include "plugins/cpu/base/shape.h"
 #include "plugins/cpu/base/vector_math.h"
-#include "plugins/cpu/products/gemm.h"
+#include "plugins/cpu/products/dots.h"
 #include "plugins/cpu/quantized/quant.h"
 #include "plugins/math/costs.h"
 #include "plugins/math/gemm/run.h"

@@ -44,7 +44,7 @@ struct FloatPlan {
   int64_t chunk = 0;     // patches per buffer
   uint32_t workers = 0;  // number of buffers
   uint32_t patches = 0;
-  uint32_t lines = 0;
+  uint32_t segments = 0;
   uint32_t weights = 0;
 };
 

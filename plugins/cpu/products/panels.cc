@@ -17,20 +17,40 @@ void PackPanels(const float* weights, const PanelShape& s, float* to) {
     (s.transposed ? math::PackF32Transposed : math::PackF32)(s.layout(), weights, to);
 }
 
-void MultiplyParallel(const fbx_host* host, const RowProduct<float>& x, const float* panels) {
+namespace {
+
+math::F32Task PanelTask(const DotTask<float>& x, int64_t k) {
   const ActivationRange<float> range(x.activation);
-  const auto ldc = static_cast<size_t>(x.ldc);
-  math::Multiply(host, {math::MatrixRows(x.a, static_cast<size_t>(x.m), static_cast<size_t>(x.lda),
-                                         static_cast<size_t>(x.k)),
-                        {.layout = PanelLayout(x.n, x.k),
-                         .weights = panels,
-                         .start = x.bias,
-                         .c = x.c,
-                         .ldc = ldc,
-                         .low = range.lowest,
-                         .high = range.highest}});
+  return {.rows = x.rows,
+          .m = static_cast<size_t>(x.m),
+          .segments = static_cast<size_t>(x.segments),
+          .segment = static_cast<size_t>(x.segment),
+          .layout = PanelLayout(x.n, k),
+          .weights = x.b,
+          .start = x.bias,
+          .c = x.c,
+          .ldc = static_cast<size_t>(x.ldc),
+          .low = range.lowest,
+          .high = range.highest};
+}
+
+void ActivateRows(const DotTask<float>& x) {
   for (int64_t i = 0; x.activation == Activation::kTanh && i < x.m; ++i)
     Activate(x.activation, x.c + i * x.ldc, static_cast<size_t>(x.n));
+}
+
+}  // namespace
+
+void MultiplyPanels(const DotTask<float>& x) {
+  const math::F32Task task = PanelTask(x, x.k());
+  math::BestF32Kernels().multiply(task, 0, task.layout.groups());
+  ActivateRows(x);
+}
+
+void MultiplyPanelsParallel(const fbx_host* host, const float* a, int64_t k, const DotTask<float>& x) {
+  const auto depth = static_cast<size_t>(k);
+  math::Multiply(host, {math::MatrixRows(a, static_cast<size_t>(x.m), depth, depth), PanelTask(x, k)});
+  ActivateRows(x);
 }
 
 const float* KeptPanels::Get(const Node& n) const {

@@ -2,13 +2,14 @@
 // Weights of f32 packed as panels (plugins/math/gemm/f32.h) of one or more matrices.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include <fusebox/kernel.hpp>
 #include <fusebox/weights.hpp>
 
 #include "plugins/cpu/base/shape.h"
-#include "plugins/cpu/products/gemm.h"
+#include "plugins/cpu/products/dots.h"
 #include "plugins/math/gemm/run.h"
 
 namespace fusebox::cpu {
@@ -24,8 +25,18 @@ inline math::F32Layout PanelLayout(int64_t n, int64_t k) {
 inline int64_t PanelElements(int64_t n, int64_t k) {
   return Product(static_cast<int64_t>(PanelLayout(n, 0).padded()), k);
 }
-// The product with packed `b`: its b and ldb are not read.
-void MultiplyParallel(const fbx_host* host, const RowProduct<float>& product, const float* panels);
+// Returns whether dot products take fewer steps than packed weights: few outputs leave most lanes of a panel
+// empty. At least `segment` elements of a row lie together.
+inline bool DotsPay(int64_t n, int64_t k, int64_t segment) {
+  constexpr int64_t kLanes = 8;
+  constexpr int64_t kTotal = 8;  // steps for the sum of the lanes
+  const int64_t together = std::clamp<int64_t>(segment, 1, std::max<int64_t>(1, k));
+  const int64_t steps = k / together * ((together + kLanes - 1) / kLanes) + kTotal;
+  return Product(n, steps) < Product(k, static_cast<int64_t>(PanelLayout(n, k).panels()));
+}
+// Products whose `b` is packed: of the task's rows, on this thread, and of rows [m][k] on the host's threads.
+void MultiplyPanels(const DotTask<float>& task);
+void MultiplyPanelsParallel(const fbx_host* host, const float* a, int64_t k, const DotTask<float>& task);
 
 // Matrices [n][k], one per group. With `taps`, the one matrix is stored as [n / taps][taps][k] and packed as
 // [taps][n / taps][k].

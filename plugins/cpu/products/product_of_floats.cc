@@ -3,7 +3,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "plugins/cpu/products/gemm.h"
+#include "plugins/cpu/products/dots.h"
 #include "plugins/cpu/products/matrix_product.h"
 #include "plugins/cpu/products/panels.h"
 
@@ -16,7 +16,7 @@ class FloatProduct final : public MatrixProduct {
  public:
   FloatProduct(const Node& n, const ProductSpec& spec) : MatrixProduct(spec), images_(spec.images) {
     const ProductShape& s = spec.shape;
-    if (!std::is_same_v<T, float> || !n.in(operands_.weights).is_const() || s.n < 2 || s.k < 0) return;
+    if (!n.in(operands_.weights).is_const() || s.n < 0 || s.k < 0 || !Packs(n, s)) return;
     kept_ = std::make_unique<KeptPanels>(n, operands_.weights, PanelsOf(n, s),
                                          spec.images || s.m >= kLeastPanelRows);
   }
@@ -28,21 +28,20 @@ class FloatProduct final : public MatrixProduct {
     const ProductShape& s = task.shape;
     ProductState state{.task = task};
     FloatPlan& p = state.floats;
-    // Packing weights pays for itself with some rows. A single output would be most of a panel's work for
-    // nothing. A convolution whose input got other channels has other groups.
+    // Packing weights pays for itself with some rows. A convolution whose input got other channels has other
+    // groups.
     const bool kept = kept_ && kept_->shape().n == s.n && kept_->shape().k == s.k;
-    p.panels = std::is_same_v<T, float> && s.n >= 2 && ((images_ && kept) || s.m >= kLeastPanelRows);
+    p.panels = Packs(n, s) && ((images_ && kept) || s.m >= kLeastPanelRows);
     p.kept = p.panels && kept;
     if (p.panels && !kept) p.weights = slot(PanelsOf(n, s).elements(), sizeof(float));
     if (!p.panels && Rearranges(operands_)) p.weights = slot(Product(s.n, s.k), sizeof(T));
     if (!task.window) return state;
     const int64_t bytes = Product(std::max<int64_t>(1, s.k), sizeof(T));
     p.workers = std::max(1u, plan.threads());
-    p.chunk = std::max<int64_t>(math::kPatchesBytes / bytes / 4 * 4, p.panels ? 32 : 4);
-    p.chunk = std::clamp<int64_t>(s.m, 1, p.chunk);
+    p.chunk = std::clamp<int64_t>(s.m, 1, std::max<int64_t>(math::kPatchesBytes / bytes / 4 * 4, 32));
     const int64_t rows = Product(p.chunk, p.workers);
     p.patches = slot(rows, bytes);
-    if (p.panels) p.lines = slot(Product(rows, task.window->lines()), sizeof(T*));
+    p.segments = slot(Product(rows, task.window->segments()), sizeof(T*));
     return state;
   }
 
@@ -54,22 +53,22 @@ class FloatProduct final : public MatrixProduct {
   void Run(const Node& n, const ProductState& state, const ProductPart& part) const override {
     const ProductShape& s = state.task.shape;
     if (s.m == 0 || s.n == 0) return;
-    RowProduct<T> product{};
-    product.m = s.m;
-    product.n = s.n;
-    product.k = product.lda = product.ldb = s.k;
-    product.ldc = s.n * s.groups;
-    product.a = static_cast<const T*>(part.input) + part.first_row * s.k;
-    product.b = Weights(n, state, part.matrix, part.weights_change);
-    product.bias = n.has_in(operands_.bias) ? n.in(operands_.bias).data<const T>() : nullptr;
-    product.c = n.out(0).data<T>() + part.at;
-    product.activation = activation_;
-    if constexpr (std::is_same_v<T, float>) {
-      if (state.floats.panels && state.task.window) return RunPanels(n, state, product);
-      if (state.floats.panels) return MultiplyParallel(n.host(), product, product.b);
+    const T* const a = static_cast<const T*>(part.input) + part.first_row * s.k;
+    const DotTask<T> task{.rows = nullptr,
+                          .m = s.m,
+                          .segments = 1,
+                          .segment = s.k,
+                          .b = Weights(n, state, part.matrix, part.weights_change),
+                          .n = s.n,
+                          .bias = n.has_in(operands_.bias) ? n.in(operands_.bias).data<const T>() : nullptr,
+                          .c = n.out(0).data<T>() + part.at,
+                          .ldc = s.n * s.groups,
+                          .activation = activation_};
+    if (state.task.window) return RunWindow(n, state, a, task);
+    if constexpr (kPackable) {
+      if (state.floats.panels) return MultiplyPanelsParallel(n.host(), a, s.k, task);
     }
-    if (state.task.window) return RunWindow(n, state, product);
-    MultiplyParallel(n.host(), product);
+    MultiplyParallel(n.host(), a, s.k, task);
   }
 
   ProductSums Sums(const ProductState& state) const override {
@@ -82,7 +81,7 @@ class FloatProduct final : public MatrixProduct {
     const T* const a = static_cast<const T*>(input) + first * s.k;
     const T* const b = Weights(n, state, 0, false);
     T* const c = static_cast<T*>(sums);
-    if constexpr (std::is_same_v<T, float>) {
+    if constexpr (kPackable) {
       if (state.floats.panels) {
         const math::F32Layout layout = PanelLayout(s.n, s.k);
         const auto depth = static_cast<size_t>(s.k);
@@ -91,7 +90,7 @@ class FloatProduct final : public MatrixProduct {
                               0, layout.groups());
       }
     }
-    Multiply(RowProduct<T>{a, s.k, b, s.k, nullptr, c, s.n, count, s.n, s.k});
+    Multiply(a, s.k, DotTask<T>{nullptr, count, 1, s.k, b, s.n, nullptr, c, s.n});
   }
 
   void Finish(const Node& n, const ProductState&, int64_t, int64_t pixels, int64_t channels, void* sums,
@@ -104,6 +103,14 @@ class FloatProduct final : public MatrixProduct {
   }
 
  private:
+  static constexpr bool kPackable = std::is_same_v<T, float>;
+
+  // Returns whether weights are packed if there are enough rows.
+  bool Packs(const Node& n, const ProductShape& s) const {
+    const Tensor w = n.in(operands_.weights);
+    return kPackable && !DotsPay(s.n, s.k, operands_.transposed ? s.k : w.dim(w.rank() - 1));
+  }
+
   int64_t TapsOf(const Node& n) const {
     const Shape w(n.in(operands_.weights));
     return operands_.by_tap ? CountFrom(w, 1) / std::max<int64_t>(1, w[w.rank() - 1]) : 1;
@@ -117,7 +124,7 @@ class FloatProduct final : public MatrixProduct {
   const T* Weights(const Node& n, const ProductState& state, int64_t matrix, bool changed) const {
     const ProductShape& s = state.task.shape;
     const FloatPlan& p = state.floats;
-    if constexpr (std::is_same_v<T, float>) {
+    if constexpr (kPackable) {
       if (p.kept) return kept_->Get(n) + matrix * PanelElements(s.n, s.k);
     }
     const T* const from = n.in(operands_.weights).data<const T>() + matrix * s.n * s.k;
@@ -126,69 +133,45 @@ class FloatProduct final : public MatrixProduct {
     if (!changed) return to;
     if (!p.panels && operands_.transposed) TransposeMatrix(from, s.k, s.n, to);
     else if (!p.panels) MoveTapsFirst(from, s.n / TapsOf(n), TapsOf(n), s.k, to);
-    else if constexpr (std::is_same_v<T, float>) PackPanels(from, PanelsOf(n, s), to);
+    else if constexpr (kPackable) PackPanels(from, PanelsOf(n, s), to);
     return to;
   }
 
-  // Calls run(first pixel, count, patches of the worker, worker).
-  template <class F>
-  static void ForChunks(const Node& n, const FloatPlan& plan, const ProductShape& s, const F& run) {
+  // Chunks of pixels, whose patches are pointed to.
+  void RunWindow(const Node& n, const ProductState& state, const T* input, const DotTask<T>& task) const {
+    const ProductShape& s = state.task.shape;
+    const FloatPlan& plan = state.floats;
+    const ConvGeometry& window = *state.task.window;
     const auto chunks = static_cast<size_t>((s.m + plan.chunk - 1) / plan.chunk);
-    const auto part = [&](size_t begin, size_t end, uint32_t worker) {
+    const auto run = [&](size_t begin, size_t end, uint32_t worker) {
       T* const patches = n.scratch<T>(plan.patches) + worker * plan.chunk * s.k;
+      const T** const rows = n.scratch<const T*>(plan.segments) + worker * plan.chunk * window.segments();
+      DotTask<T> part = task;
+      part.rows = rows;
+      part.segments = window.segments();
+      part.segment = window.segment();
       for (auto chunk = static_cast<int64_t>(begin); chunk < static_cast<int64_t>(end); ++chunk) {
         const int64_t first = chunk * plan.chunk;
-        run(first, std::min(plan.chunk, s.m - first), patches, worker);
+        part.m = std::min(plan.chunk, s.m - first);
+        for (int64_t group = 0; group < s.groups; ++group) {
+          PointPatches(window, input, group, first, part.m, patches, rows);
+          part.b = task.b + group * (plan.panels ? PanelElements(s.n, s.k) : s.n * s.k);
+          part.bias = task.bias ? task.bias + group * s.n : nullptr;
+          part.c = task.c + first * task.ldc + group * s.n;
+          RunRows(plan, part);
+        }
       }
     };
-    if (thread_count(n.host()) > plan.workers) return part(0, chunks, 0);
-    ParallelFor(n.host(), chunks, 1, part);
+    if (thread_count(n.host()) > plan.workers) return run(0, chunks, 0);
+    math::ParallelFor(n.host(), chunks, 1, run);
   }
 
-  static void RunWindow(const Node& n, const ProductState& state, const RowProduct<T>& product) {
-    const ProductShape& s = state.task.shape;
-    ForChunks(n, state.floats, s, [&](int64_t first, int64_t count, T* patches, uint32_t) {
-      RowProduct<T> part = product;
-      part.a = patches;
-      part.m = count;
-      part.c += first * product.ldc;
-      for (int64_t group = 0; group < s.groups; ++group) {
-        CopyPatches(*state.task.window, product.a, group, first, count, patches);
-        Multiply(part);
-        part.b += s.n * s.k;
-        part.c += s.n;
-        if (part.bias) part.bias += s.n;
-      }
-    });
-  }
-
-  static void RunPanels(const Node& n, const ProductState& state, const RowProduct<float>& product) {
-    const ProductShape& s = state.task.shape;
-    const ConvGeometry& window = *state.task.window;
-    const ActivationRange<float> range(product.activation);
-    const auto run = [&](int64_t first, int64_t count, float* patches, uint32_t worker) {
-      const float** const lines =
-          n.scratch<const float*>(state.floats.lines) + worker * state.floats.chunk * window.lines();
-      math::F32Task part{.rows = lines,
-                         .m = static_cast<size_t>(count),
-                         .segments = static_cast<size_t>(window.lines()),
-                         .segment = static_cast<size_t>(window.line()),
-                         .layout = PanelLayout(s.n, s.k),
-                         .ldc = static_cast<size_t>(product.ldc),
-                         .low = range.lowest,
-                         .high = range.highest};
-      float* const out = product.c + first * product.ldc;
-      for (int64_t group = 0; group < s.groups; ++group) {
-        PointPatches(window, product.a, group, first, count, patches, lines);
-        part.weights = product.b + group * PanelElements(s.n, s.k);
-        part.start = product.bias ? product.bias + group * s.n : nullptr;
-        part.c = out + group * s.n;
-        math::BestF32Kernels().multiply(part, 0, part.layout.groups());
-      }
-      if (product.activation == Activation::kTanh)
-        Activate(product.activation, out, static_cast<size_t>(count * product.ldc));
-    };
-    if constexpr (std::is_same_v<T, float>) ForChunks(n, state.floats, s, run);
+  // The task's rows, with packed weights or as they are stored.
+  static void RunRows(const FloatPlan& plan, const DotTask<T>& task) {
+    if constexpr (kPackable) {
+      if (plan.panels) return MultiplyPanels(task);
+    }
+    Multiply(task);
   }
 
   bool images_;

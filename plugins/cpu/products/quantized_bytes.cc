@@ -8,7 +8,7 @@
 
 #include "plugins/cpu/base/shape.h"
 #include "plugins/cpu/base/simd.h"
-#include "plugins/cpu/products/gemm.h"
+#include "plugins/cpu/products/dots.h"
 #include "plugins/math/simd/quantize.h"
 
 namespace fusebox::cpu {

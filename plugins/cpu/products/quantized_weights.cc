@@ -6,7 +6,7 @@
 
 #include "plugins/cpu/base/shape.h"
 #include "plugins/cpu/base/simd.h"
-#include "plugins/cpu/products/gemm.h"
+#include "plugins/cpu/products/dots.h"
 
 namespace fusebox::cpu {
 namespace {

@@ -43,6 +43,10 @@ struct ConvGeometry {
            width.slide.stride == 1 && groups() == 1;
   }
   bool lines_are_contiguous() const { return width.slide.dilation == 1 && group_channels == in_channels; }
+  // Elements of a patch that lie together in the input: lines, or else taps.
+  int64_t segment() const { return lines_are_contiguous() ? line() : group_channels; }
+  int64_t segments_of_line() const { return lines_are_contiguous() ? 1 : width.taps; }
+  int64_t segments() const { return lines() * segments_of_line(); }
   // Returns the offset of an element of a channel in the input. The place may lie outside, beside a line.
   int64_t offset(int64_t image, int64_t z, int64_t y, int64_t x) const {
     return (((image * depth.in + z) * height.in + y) * width.in + x) * in_channels;
@@ -108,7 +112,6 @@ struct PatchSteps {
   int64_t line, lines;
   int64_t below, behind;  // elements of the input from a line to the next, and from a plane
   int64_t begin, end;     // output pixels of a line beside which there is no padding
-  bool contiguous;
 
   explicit PatchSteps(const ConvGeometry& geometry)
       : g(geometry),
@@ -117,16 +120,15 @@ struct PatchSteps {
         below(g.height.slide.dilation * g.width.in * g.in_channels),
         behind(g.depth.slide.dilation * g.height.in * g.width.in * g.in_channels),
         begin(g.width.first_whole()),
-        end(std::min(g.width.end_whole(), g.width.out)),
-        contiguous(g.lines_are_contiguous()) {}
+        end(std::min(g.width.end_whole(), g.width.out)) {}
 
   [[gnu::always_inline]] static bool Whole(const ConvAxis& a, int64_t place) {
     const int64_t origin = place * a.slide.stride - a.before;
     return origin >= 0 && origin + (a.taps - 1) * a.slide.dilation < a.in;
   }
-  // Returns whether the lines of the pixel's patch lie in the input as they are.
+  // Returns whether the pixel's patch lies inside of the input.
   [[gnu::always_inline]] bool Whole(const ConvPixel& p) const {
-    return contiguous && p.x >= begin && p.x < end && Whole(g.height, p.y) && Whole(g.depth, p.z);
+    return p.x >= begin && p.x < end && Whole(g.height, p.y) && Whole(g.depth, p.z);
   }
   template <class T>
   [[gnu::always_inline]] const T* Source(const T* input, const ConvPixel& p) const {
@@ -144,9 +146,10 @@ void CopyPatches(const ConvGeometry& geometry, const T* input, int64_t group, in
                  T* patches, const Pad& pad = {}) {
   const PatchSteps s(geometry);
   const auto bytes = static_cast<size_t>(s.line) * sizeof(T);
+  const bool contiguous = s.g.lines_are_contiguous();
   ConvPixel pixel(s.g, first);
   for (int64_t i = 0; i < count; ++i, pixel.Advance(s.g, 1)) {
-    if (!s.Whole(pixel)) {
+    if (!contiguous || !s.Whole(pixel)) {
       CopyPatch(s.g, input, group, pixel, static_cast<T>(pad(pixel.image)), patches);
       patches += s.lines * s.line;
       continue;
@@ -160,11 +163,13 @@ void CopyPatches(const ConvGeometry& geometry, const T* input, int64_t group, in
   }
 }
 
-// The lines of the patches, [count][lines]: where they are in the input, or copied to `patches`.
+// The segments of the patches, [count][segments]: where they are in the input, or copied to `patches`.
 template <class T>
 void PointPatches(const ConvGeometry& geometry, const T* input, int64_t group, int64_t first, int64_t count,
-                  T* patches, const T** lines) {
+                  T* patches, const T** segments) {
   const PatchSteps s(geometry);
+  const int64_t each = s.g.segments();
+  const int64_t of_line = s.g.segments_of_line();
   const int64_t right = s.g.width.slide.stride * s.g.in_channels;
   ConvPixel pixel(s.g, first);
   for (int64_t i = 0, run = 1; i < count; i += run, pixel.Advance(s.g, run)) {
@@ -172,14 +177,18 @@ void PointPatches(const ConvGeometry& geometry, const T* input, int64_t group, i
     run = inside ? std::min(count - i, s.end - pixel.x) : 1;
     T* const copy = patches + i * s.lines * s.line;
     if (!inside) CopyPatch(s.g, input, group, pixel, T(0), copy);
-    const T* plane = inside ? s.Source(input, pixel) : copy;
+    const T* plane = inside ? s.Source(input, pixel) + group * s.g.group_channels : copy;
+    const int64_t next = inside ? s.g.width.slide.dilation * s.g.in_channels : s.g.group_channels;
     const int64_t below = inside ? s.below : s.line;
     const int64_t behind = inside ? s.behind : s.g.height.taps * s.line;
-    const T** to = lines + i * s.lines;
+    const T** to = segments + i * each;
     for (int64_t kz = 0; kz < s.g.depth.taps; ++kz, plane += behind) {
-      const T* source = plane;
-      for (int64_t ky = 0; ky < s.g.height.taps; ++ky, ++to, source += below) {
-        for (int64_t r = 0; r < run; ++r) to[r * s.lines] = source + r * right;
+      const T* line = plane;
+      for (int64_t ky = 0; ky < s.g.height.taps; ++ky, line += below) {
+        const T* source = line;
+        for (int64_t kx = 0; kx < of_line; ++kx, ++to, source += next) {
+          for (int64_t r = 0; r < run; ++r) to[r * each] = source + r * right;
+        }
       }
     }
   }

@@ -55,9 +55,8 @@ std::optional<ProductShape> ConvolutionOf(const Node& n) {
   const bool in_place =
       filter.dim(1) * filter.dim(2) == 1 && Option(n, "stride_h") * Option(n, "stride_w") == 1;
   if (in_place && groups == 1) return p;
-  p.lines = Dim(filter, 1);
   p.taps = Dim(filter, 1) * Dim(filter, 2);
-  p.copied = Option(n, "dilation_w_factor") != 1;
+  p.segments = Option(n, "dilation_w_factor") == 1 && groups == 1 ? Dim(filter, 1) : p.taps;
   return p;
 }
 

@@ -15,9 +15,8 @@ struct ProductShape {
   double columns = 1;
   double depth = 1;
   double groups = 1;
-  double lines = 0;     // of a patch; 0: the rows lie in place
+  double segments = 0;  // of a patch, which each lie together; 0: the rows lie in place
   double taps = 0;      // of a patch
-  bool copied = false;  // patches with gaps between the taps of a line
   bool narrow = false;  // too few columns for wide code
   bool bytes = false;
   bool is_unsigned = false;

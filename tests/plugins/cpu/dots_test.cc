@@ -9,56 +9,62 @@
 #include <type_traits>
 #include <vector>
 
-#include "plugins/cpu/products/gemm.h"
+#include "plugins/cpu/products/dots.h"
 
 namespace fusebox::cpu {
 namespace {
 
 struct Size {
-  int64_t m, n, k;
+  int64_t m, n, segments, segment;
 };
 
-// One less and one more than tiles, blocks of columns (64) and blocks of the depth (768) have.
-constexpr Size kSizes[] = {{1, 1, 0},   {1, 1, 1},   {1, 3, 7},   {2, 4, 8},    {3, 5, 9},  {4, 3, 31},
-                           {5, 2, 33},  {7, 1, 65},  {3, 65, 17}, {8, 63, 5},   {9, 67, 2}, {1, 130, 769},
-                           {4, 7, 768}, {6, 5, 769}, {5, 66, 40}, {3, 4, 1600}, {0, 5, 3},  {5, 0, 3}};
+// One less and one more than tiles, vectors, tasks (64 outputs, 128 rows) and the cache's part have.
+constexpr Size kSizes[] = {{1, 1, 1, 0},   {1, 1, 1, 1},   {1, 3, 1, 7},     {2, 4, 2, 4},   {3, 5, 3, 3},
+                           {4, 3, 1, 31},  {5, 2, 3, 11},  {7, 1, 13, 5},    {3, 65, 1, 17}, {8, 63, 5, 1},
+                           {9, 67, 1, 2},  {4, 7, 9, 16},  {1, 130, 1, 769}, {6, 5, 3, 257}, {5, 66, 5, 8},
+                           {3, 4, 2, 800}, {131, 3, 2, 9}, {2, 9, 1, 12000}, {0, 5, 1, 3},   {5, 0, 1, 3}};
 
-// Matrices with unused elements behind each row, which no product may read or write.
+// Unused elements lie behind each segment of a row and behind each result, which no product may read or
+// write.
 template <class T>
 struct Operands {
-  explicit Operands(const Size& size) : size(size), lda(size.k + 3), ldb(size.k + 1), ldc(size.n + 2) {
+  explicit Operands(const Size& size)
+      : size(size), k(size.segments * size.segment), lda(size.segment + 3), ldc(size.n + 2) {
     const auto fill = [](std::vector<T>& matrix, int64_t rows, int64_t columns, int64_t stride, int step) {
       matrix.assign(static_cast<size_t>(rows * stride), std::numeric_limits<T>::quiet_NaN());
       for (int64_t i = 0; i < rows; ++i)
         for (int64_t j = 0; j < columns; ++j)
           matrix[static_cast<size_t>(i * stride + j)] = static_cast<T>(((i * 31 + j * step) % 19 - 9) / 7.0);
     };
-    fill(a, size.m, size.k, lda, 5);
-    fill(b, size.n, size.k, ldb, 11);
+    fill(a, size.m * size.segments, size.segment, lda, 5);
+    fill(b, size.n, k, k, 11);
     fill(bias, 1, size.n, size.n, 3);
     c.assign(static_cast<size_t>(size.m * ldc), T(77));
+    for (int64_t i = 0; i < size.m * size.segments; ++i) rows.push_back(a.data() + i * lda);
   }
-  RowProduct<T> product(bool with_bias, Activation activation) {
-    return {.a = a.data(),
-            .lda = lda,
+  DotTask<T> task(bool with_bias, Activation activation) {
+    return {.rows = rows.data(),
+            .m = size.m,
+            .segments = size.segments,
+            .segment = size.segment,
             .b = b.data(),
-            .ldb = ldb,
+            .n = size.n,
             .bias = with_bias ? bias.data() : nullptr,
             .c = c.data(),
             .ldc = ldc,
-            .m = size.m,
-            .n = size.n,
-            .k = size.k,
             .activation = activation};
+  }
+  T at(int64_t row, int64_t p) const {
+    return a[static_cast<size_t>((row * size.segments + p / size.segment) * lda + p % size.segment)];
   }
   struct Sum {
     double value, magnitude;  // of all terms
   };
   Sum SumOf(int64_t i, int64_t j, bool with_bias) const {
     Sum sum{with_bias ? bias[static_cast<size_t>(j)] : 0, 1};
-    for (int64_t p = 0; p < size.k; ++p) {
-      const double term = static_cast<double>(a[static_cast<size_t>(i * lda + p)]) *
-                          static_cast<double>(b[static_cast<size_t>(j * ldb + p)]);
+    for (int64_t p = 0; p < k; ++p) {
+      const double term =
+          static_cast<double>(at(i, p)) * static_cast<double>(b[static_cast<size_t>(j * k + p)]);
       sum.value += term;
       sum.magnitude += std::abs(term);
     }
@@ -66,15 +72,16 @@ struct Operands {
   }
 
   Size size;
-  int64_t lda, ldb, ldc;
+  int64_t k, lda, ldc;
   std::vector<T> a, b, bias, c;
+  std::vector<const T*> rows;
 };
 
 template <class T>
 void ExpectProduct(const Operands<T>& x, bool with_bias, bool relu) {
   // The bound for any order of both sums.
   const double error =
-      2 * static_cast<double>(std::numeric_limits<T>::epsilon()) * (1 + static_cast<double>(x.size.k));
+      2 * static_cast<double>(std::numeric_limits<T>::epsilon()) * (1 + static_cast<double>(x.k));
   for (int64_t i = 0; i < x.size.m; ++i) {
     for (int64_t j = 0; j < x.ldc; ++j) {
       const T is = x.c[static_cast<size_t>(i * x.ldc + j)];
@@ -84,31 +91,30 @@ void ExpectProduct(const Operands<T>& x, bool with_bias, bool relu) {
       }
       const auto [sum, magnitude] = x.SumOf(i, j, with_bias);
       ASSERT_NEAR(is, relu ? std::max(sum, 0.0) : sum, error * magnitude)
-          << x.size.m << "x" << x.size.n << "x" << x.size.k << ", element " << i << ", " << j;
+          << x.size.m << "x" << x.size.n << "x" << x.k << ", element " << i << ", " << j;
     }
   }
 }
 
 template <class T>
-void MultiplyBy(const DotKernels& code, const RowProduct<T>& product) {
-  if constexpr (std::is_same_v<T, float>) code.f32(product);
-  else code.f64(product);
+void MultiplyBy(const DotKernels& code, const DotTask<T>& task) {
+  if constexpr (std::is_same_v<T, float>) code.f32(task);
+  else code.f64(task);
 }
 
 template <class T>
-class RowProducts : public ::testing::Test {};
+class Dots : public ::testing::Test {};
 using Floats = ::testing::Types<float, double>;
-TYPED_TEST_SUITE(RowProducts, Floats);
+TYPED_TEST_SUITE(Dots, Floats);
 
-TYPED_TEST(RowProducts, AreThoseOfPlainLoopsInEveryCode) {
+TYPED_TEST(Dots, AreThoseOfPlainLoopsInEveryCode) {
   for (size_t code = 0; code < AllDotKernels().size(); ++code) {
     SCOPED_TRACE("instruction set " + std::to_string(code));
     for (const Size& size : kSizes) {
       for (const bool with_bias : {false, true}) {
         for (const bool relu : {false, true}) {
           Operands<TypeParam> x(size);
-          MultiplyBy(*AllDotKernels()[code],
-                     x.product(with_bias, relu ? Activation::kRelu : Activation::kNone));
+          MultiplyBy(*AllDotKernels()[code], x.task(with_bias, relu ? Activation::kRelu : Activation::kNone));
           ExpectProduct(x, with_bias, relu);
         }
       }
@@ -116,21 +122,32 @@ TYPED_TEST(RowProducts, AreThoseOfPlainLoopsInEveryCode) {
   }
 }
 
-TYPED_TEST(RowProducts, UseTheBestCode) {
+TYPED_TEST(Dots, UseTheBestCode) {
   for (const Size& size : kSizes) {
     Operands<TypeParam> best(size);
     Operands<TypeParam> chosen(size);
-    MultiplyBy(*AllDotKernels().front(), best.product(true, Activation::kNone));
-    Multiply(chosen.product(true, Activation::kNone));
+    MultiplyBy(*AllDotKernels().front(), best.task(true, Activation::kNone));
+    Multiply(chosen.task(true, Activation::kNone));
     ASSERT_EQ(best.c, chosen.c);
   }
 }
 
-TYPED_TEST(RowProducts, KeepNanOfTheirRow) {
+TYPED_TEST(Dots, ReadRowsOfAMatrix) {
+  for (const Size& size : kSizes) {
+    Operands<TypeParam> x(size);
+    std::vector<TypeParam> matrix;
+    for (int64_t i = 0; i < size.m; ++i)
+      for (int64_t p = 0; p < x.k; ++p) matrix.push_back(x.at(i, p));
+    Multiply(matrix.data(), x.k, x.task(true, Activation::kNone));
+    ExpectProduct(x, true, false);
+  }
+}
+
+TYPED_TEST(Dots, KeepNanOfTheirRow) {
   for (const DotKernels* code : AllDotKernels()) {
-    Operands<TypeParam> x({3, 5, 9});
+    Operands<TypeParam> x({3, 5, 1, 9});
     x.a[static_cast<size_t>(x.lda + 8)] = std::numeric_limits<TypeParam>::quiet_NaN();
-    MultiplyBy(*code, x.product(true, Activation::kNone));
+    MultiplyBy(*code, x.task(true, Activation::kNone));
     for (int64_t i = 0; i < 3; ++i)
       for (int64_t j = 0; j < 5; ++j) EXPECT_EQ(std::isnan(x.c[static_cast<size_t>(i * x.ldc + j)]), i == 1);
   }
