@@ -80,10 +80,13 @@ class Benchmarks:
                 *map(str, found)]
 
     def written(self):
-        """Nets with the structure of public ones."""
+        """Nets with the structure of public ones; two of them with 8-bit weights as well."""
         folder = self.work / 'written'
         folder.mkdir(exist_ok=True)
         subprocess.run([self.program('write_nets'), str(folder)], check=True)
+        for name in ('letters', 'mobile'):
+            subprocess.run([self.program('fusebox'), 'convert', str(folder / f'{name}.tflite'), '-o', str(folder / f'{name}_dynamic.tflite'),
+                            '--quantize', 'dynamic'], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return sorted(folder.glob('*.tflite'))
 
     def kernels(self):

@@ -7,109 +7,19 @@
 // and RESIZE_BILINEAR. face_detection_full_range: an encoder of 192x192 with a decoder, whose sizes grow
 // again. pose_detection: 5x5 depthwise convolutions and sums whose channels are padded. unet: 3x3
 // convolutions of few channels, down to one. mobilebert: two layers of bottlenecks over 128 tokens.
-// average_word_vector: the mean of the embeddings of 256 words. twins: chains of 20, 21 and 22 equal
-// convolutions instead, so 5 % and 10 % slower than the first one, for same.py.
+// average_word_vector: the mean of the embeddings of 256 words. wavenet: gated causal convolutions of a
+// waveform. denoiser: an encoder and a decoder of transposed convolutions. letters: a small classifier.
+// mobile: MobileNetV1 with a quarter of the channels. twins: chains of 20, 21 and 22 equal convolutions
+// instead, so 5 % and 10 % slower than the first one, for same.py.
 #include <cmath>
 #include <cstdio>
 
 #include "host/tflite/tflite.h"
+#include "tests/bench/image_net.h"
 #include "tests/bench/net.h"
 
 namespace fusebox::bench {
 namespace {
-
-enum class Activation { kNone, kRelu, kRelu6 };
-
-class Image {
- public:
-  Image(Module& module, Dims input) : f_(module.Add("main")), net_(f_) {
-    x_ = net_.Input(DType::kF32, std::move(input), "image");
-  }
-  Net& net() { return net_; }
-  ValueId at() const { return x_; }
-  int64_t channels() const { return net_.dims(x_).back(); }
-  void Set(ValueId x) { x_ = x; }
-  void Output(ValueId x) { f_.outputs.push_back(x); }
-
-  Image& Conv(int64_t out, int64_t window, int stride = 1, Activation activation = Activation::kRelu6) {
-    const Weights filter = source_.Float({out, window, window, channels()}, window * window * channels());
-    return Convolve(Op::kConv2D, filter, out, stride, 1, activation);
-  }
-  Image& Depthwise(int64_t window, int stride = 1, int dilation = 1,
-                   Activation activation = Activation::kRelu6) {
-    const Weights filter = source_.Float({1, window, window, channels()}, window * window);
-    return Convolve(Op::kDepthwiseConv2D, filter, channels(), stride, dilation, activation);
-  }
-  Image& Resize(int64_t height, int64_t width) {
-    Attrs attrs;
-    attrs.Set("align_corners", true);
-    x_ = net_.Node(Op::kResizeBilinear,
-                   {x_, net_.Integers({static_cast<int32_t>(height), static_cast<int32_t>(width)})},
-                   {1, height, width, channels()}, std::move(attrs));
-    return *this;
-  }
-  Image& AddTo(ValueId other) {
-    x_ = net_.Add(x_, other);
-    return *this;
-  }
-  // A block of MobileNetV2.
-  Image& Inverted(int64_t expansion, int64_t out, int stride, int dilation = 1) {
-    const ValueId before = x_;
-    const bool sum = stride == 1 && out == channels();
-    if (expansion > 1) Conv(expansion * channels(), 1);
-    Depthwise(3, stride, dilation).Conv(out, 1, 1, Activation::kNone);
-    return sum ? AddTo(before) : *this;
-  }
-  // A block of BlazeFace: channels are padded for the sum.
-  Image& Blaze(int64_t window, int64_t out, int stride = 1) {
-    ValueId kept = x_;
-    const int64_t in = channels();
-    Depthwise(window, stride, 1, Activation::kNone).Conv(out, 1, 1, Activation::kNone);
-    const ValueId sums = x_;
-    x_ = kept;
-    if (stride > 1) MaxPool();
-    if (out > in) PadChannels(out - in);
-    x_ = net_.Add(sums, x_);
-    x_ = net_.Node(Op::kRelu, {x_}, net_.dims(x_));
-    return *this;
-  }
-
- private:
-  Image& Convolve(Op op, const Weights& filter, int64_t out, int stride, int dilation,
-                  Activation activation) {
-    const Dims in = net_.dims(x_);
-    Attrs attrs;
-    attrs.Set("stride_w", stride);
-    attrs.Set("stride_h", stride);
-    attrs.Set("dilation_w_factor", dilation);
-    attrs.Set("dilation_h_factor", dilation);
-    if (op == Op::kDepthwiseConv2D) attrs.Set("depth_multiplier", 1);
-    if (activation == Activation::kRelu) attrs.Set("fused_activation_function", "RELU");
-    if (activation == Activation::kRelu6) attrs.Set("fused_activation_function", "RELU6");
-    const auto size = [&](int64_t d) { return (d + stride - 1) / stride; };
-    x_ = net_.Node(op, {x_, net_.Constant(filter), net_.Constant(source_.Float({out}, 4))},
-                   {in[0], size(in[1]), size(in[2]), out}, std::move(attrs));
-    return *this;
-  }
-  void MaxPool() {
-    const Dims in = net_.dims(x_);
-    Attrs attrs;
-    for (const char* name : {"stride_w", "stride_h", "filter_width", "filter_height"}) attrs.Set(name, 2);
-    x_ = net_.Node(Op::kMaxPool2D, {x_}, {1, in[1] / 2, in[2] / 2, in[3]}, std::move(attrs));
-  }
-  void PadChannels(int64_t count) {
-    Dims result = net_.dims(x_);
-    result[3] += count;
-    const ValueId padding =
-        f_.AddConst<int32_t>(DType::kI32, {4, 2}, {0, 0, 0, 0, 0, 0, 0, static_cast<int32_t>(count)});
-    x_ = net_.Node(Op::kPad, {x_, padding}, std::move(result));
-  }
-
-  Function& f_;
-  Net net_;
-  WeightSource source_;
-  ValueId x_ = kNoValue;
-};
 
 Module DeepLab() {
   Module module;
@@ -284,6 +194,75 @@ Module WordVectors() {
   return module;
 }
 
+// Gated causal convolutions of a waveform whose dilation doubles.
+Module WaveNet() {
+  constexpr int64_t kLength = 1024, kChannels = 32;
+  Module module;
+  Image wave(module, {1, 1, kLength, 1});
+  wave.Causal(kChannels, 2, 1);
+  std::vector<ValueId> skips;
+  for (int layer = 0; layer < 10; ++layer) {
+    Net& net = wave.net();
+    const ValueId before = wave.at();
+    const Dims dims = net.dims(before);
+    const ValueId filter = net.Node(Op::kTanh, {wave.Causal(kChannels, 2, 1 << layer).at()}, dims);
+    wave.Set(before);
+    const ValueId gate = net.Node(Op::kLogistic, {wave.Causal(kChannels, 2, 1 << layer).at()}, dims);
+    wave.Set(net.Multiply(filter, gate));
+    skips.push_back(wave.Causal(kChannels, 1, 1).at());
+    wave.AddTo(before);
+  }
+  wave.Set(skips[0]);
+  for (size_t i = 1; i < skips.size(); ++i) wave.AddTo(skips[i]);
+  wave.Causal(128, 1, 1, Activation::kRelu).Causal(256, 1, 1);
+  wave.Output(wave.at());
+  return module;
+}
+
+// An encoder and a decoder of transposed convolutions whose channels are joined.
+Module Denoiser() {
+  Module module;
+  Image image(module, {1, 128, 128, 1});
+  std::vector<ValueId> levels;
+  for (const int64_t channels : {16, 32, 64}) {
+    levels.push_back(image.Conv(channels, 3, 1, Activation::kRelu).at());
+    image.MaxPool();
+  }
+  image.Conv(128, 3, 1, Activation::kRelu);
+  for (const size_t level : {2, 1, 0}) {
+    const int64_t channels = image.net().dims(levels[level])[3];
+    image.Grow(channels, 2);
+    image.Set(image.net().Concat({image.at(), levels[level]}, 3));
+    image.Conv(channels, 3, 1, Activation::kRelu);
+  }
+  image.Conv(1, 1, 1, Activation::kNone);
+  image.Output(image.at());
+  return module;
+}
+
+Module Letters() {
+  Module module;
+  Image image(module, {1, 28, 28, 1});
+  image.Conv(8, 3, 1, Activation::kRelu).MaxPool().Conv(16, 3, 1, Activation::kRelu).MaxPool();
+  image.Set(image.net().Reshape(image.at(), {1, 7 * 7 * 16}));
+  image.Output(image.Dense(64, Activation::kRelu).Dense(26).Softmax().at());
+  return module;
+}
+
+// MobileNetV1 with a quarter of the channels.
+Module Mobile() {
+  Module module;
+  Image image(module, {1, 128, 128, 3});
+  image.Conv(8, 3, 2);
+  const std::pair<int64_t, int> blocks[] = {{16, 1},  {32, 2},  {32, 1},  {64, 2},  {64, 1},
+                                            {128, 2}, {128, 1}, {128, 1}, {128, 1}, {128, 1},
+                                            {128, 1}, {256, 2}, {256, 1}};
+  for (const auto& [channels, stride] : blocks) image.Depthwise(3, stride).Conv(channels, 1);
+  image.Set(image.net().Node(Op::kMean, {image.at(), image.net().Integers({1, 2})}, {1, 256}));
+  image.Output(image.Dense(100).Softmax().at());
+  return module;
+}
+
 Module Chain(int64_t size, int64_t channels, int layers) {
   Module module;
   Image image(module, {1, size, size, channels});
@@ -313,7 +292,11 @@ int Main(const std::string& dir) {
                                                        {"pose_detection", PoseDetection},
                                                        {"unet", UNet},
                                                        {"mobilebert", MobileBert},
-                                                       {"average_word_vector", WordVectors}};
+                                                       {"average_word_vector", WordVectors},
+                                                       {"wavenet", WaveNet},
+                                                       {"denoiser", Denoiser},
+                                                       {"letters", Letters},
+                                                       {"mobile", Mobile}};
   for (const auto& [name, make] : nets)
     if (!Write(make(), dir + "/" + name + ".tflite")) return 1;
   return 0;
