@@ -4,7 +4,6 @@
 #include <cmath>
 #include <optional>
 
-#include "plugins/cpu/base/vector_math.h"
 #include "plugins/cpu/elements/broadcast.h"
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/quantized/elementwise.h"
@@ -48,37 +47,39 @@ struct Clipped {
 struct Elu {
   static constexpr std::string_view kName = "ELU";
   static constexpr auto kTypes = kFloats;
+  static constexpr auto kFunction = math::Function::kElu;
   static std::optional<ByteTable> OfBytes(Tensor in, Tensor out) {
     return ByteTable::OfFloats(in, out, [](float x) { return x < 0 ? std::exp(x) - 1 : x; });
   }
   template <class T>
-  FUSEBOX_INLINE static T Apply(T x) {
-    const T below = FastExpm1(x);
-    return x < T(0) ? below : x;
+  static T Apply(T x) {
+    return x < T(0) ? std::expm1(x) : x;
   }
 };
 
 struct Tanh {
   static constexpr std::string_view kName = "TANH";
   static constexpr auto kTypes = kFloats;
+  static constexpr auto kFunction = math::Function::kTanh;
   static std::optional<ByteTable> OfBytes(Tensor in, Tensor out) {
     return ByteTable::OfFloats(in, out, [](float x) { return std::tanh(x); });
   }
   template <class T>
-  FUSEBOX_INLINE static T Apply(T x) {
-    return FastTanh(x);
+  static T Apply(T x) {
+    return std::tanh(x);
   }
 };
 
 struct Logistic {
   static constexpr std::string_view kName = "LOGISTIC";
   static constexpr auto kTypes = kFloats;
+  static constexpr auto kFunction = math::Function::kSigmoid;
   static std::optional<ByteTable> OfBytes(Tensor in, Tensor out) {
     return ByteTable::OfFloats(in, out, [](float x) { return 1 / (1 + std::exp(-x)); });
   }
   template <class T>
-  FUSEBOX_INLINE static T Apply(T x) {
-    return FastLogistic(x);
+  static T Apply(T x) {
+    return T(1) / (T(1) + std::exp(-x));
   }
 };
 
@@ -206,10 +207,10 @@ struct Gelu {
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       const T* x = n.in(0).data<const T>();
       T* y = n.out(0).data<T>();
-      if (approximate_)
-        return MapElements(n.host(), x, y, n.in(0).count(),
-                           [](T v) FUSEBOX_INLINE { return Approximate(v); });
-      MapElements(n.host(), x, y, n.in(0).count(), [](T v) { return Exact(v); });
+      if constexpr (std::is_same_v<T, float>) {
+        if (approximate_) return MapFunction(n.host(), math::Function::kGelu, x, y, n.in(0).count());
+      }
+      MapElements(n.host(), x, y, n.in(0).count(), Either{approximate_});
     });
   }
 
@@ -219,9 +220,9 @@ struct Gelu {
     return T(0.5) * x * std::erfc(-x * T(0.70710678118654752440));
   }
   template <class T>
-  FUSEBOX_INLINE static T Approximate(T x) {
+  static T Approximate(T x) {
     constexpr T kRoot = T(0.79788456080286535588);  // of 2 / pi
-    return T(0.5) * x * (T(1) + FastTanh(kRoot * (x + T(0.044715) * x * x * x)));
+    return T(0.5) * x * (T(1) + std::tanh(kRoot * (x + T(0.044715) * x * x * x)));
   }
   struct Either {
     bool approximate;

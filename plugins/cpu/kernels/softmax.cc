@@ -9,9 +9,9 @@
 #include "plugins/cpu/base/dispatch.h"
 #include "plugins/cpu/base/shape.h"
 #include "plugins/cpu/base/simd.h"
-#include "plugins/cpu/base/vector_math.h"
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/quantized/quant.h"
+#include "plugins/math/simd/functions.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -74,7 +74,17 @@ FUSEBOX_INLINE inline T SumOf(int64_t count, const F& f) {
 
 // Rows of fewer elements are computed together, so that a loop over elements is long.
 constexpr int64_t kShortRow = 32;
-constexpr int64_t kJoinedRows = 512 / kShortRow;
+constexpr int64_t kPart = 512;
+constexpr int64_t kJoinedRows = kPart / kShortRow;
+
+template <class T>
+void Exponentials(T* y, int64_t count) {
+  if constexpr (std::is_same_v<T, float>) {
+    math::Map(math::Function::kExp, y, y, static_cast<size_t>(count));
+  } else {
+    for (int64_t i = 0; i < count; ++i) y[i] = std::exp(y[i]);
+  }
+}
 
 // exp((x - most of its row) * beta) for `rows` rows. x and y may be the same memory.
 template <class T>
@@ -83,8 +93,20 @@ FUSEBOX_INLINE inline void Powers(const T* x, T* y, int64_t rows, int64_t length
     most[r] = Largest(x + r * length, length);
     for (int64_t i = r * length; i < (r + 1) * length; ++i) y[i] = (x[i] - most[r]) * beta;
   }
-#pragma GCC ivdep
-  for (int64_t i = 0; i < rows * length; ++i) y[i] = FastExp(y[i]);
+  Exponentials(y, rows * length);
+}
+
+// The sum of exp(x - most) of one row, in parts whose powers fit into `powers`.
+template <class T>
+T SumOfPowers(const T* x, int64_t length, T most, T* powers) {
+  T sum = 0;
+  for (int64_t begin = 0; begin < length; begin += kPart) {
+    const int64_t count = std::min(kPart, length - begin);
+    for (int64_t i = 0; i < count; ++i) powers[i] = x[begin + i] - most;
+    Exponentials(powers, count);
+    sum += SumOf<T>(count, [powers](int64_t i) FUSEBOX_INLINE { return powers[i]; });
+  }
+  return sum;
 }
 
 // Calls f(x, y, rows, length) for one long row or some short ones.
@@ -151,7 +173,7 @@ struct Softmax {
   void InvokeQuantized(const Node& n) const {
     if (n.in(0).dtype() == FBX_I16)
       return Rows<int16_t, int16_t>(
-          n, [step = Step(n)](int32_t d) FUSEBOX_INLINE { return FastExp(-step * static_cast<float>(d)); });
+          n, [step = Step(n)](int32_t d) FUSEBOX_INLINE { return std::exp(-step * static_cast<float>(d)); });
     const float* const powers = powers_.data();
     const auto look_up = [powers](int32_t d) FUSEBOX_INLINE { return powers[d]; };
     if (Widens(n)) return Rows<int8_t, int16_t>(n, look_up);
@@ -196,17 +218,14 @@ struct LogSoftmax {
     if (IsQuantized(n, 0)) return InvokeQuantized(n);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       ForEachRows<T>(n, [](const T* x, T* y, int64_t rows, int64_t length) FUSEBOX_INLINE {
-        T most[kJoinedRows], powers[kJoinedRows * kShortRow];
-        if (length < kShortRow) Powers(x, powers, rows, length, T(1), most);
+        T most[kJoinedRows], powers[kPart];
+        const bool joined = length < kShortRow;
+        if (joined) Powers(x, powers, rows, length, T(1), most);
         for (int64_t r = 0; r < rows; ++r, x += length, y += length) {
-          if (length >= kShortRow) most[r] = Largest(x, length);
+          if (!joined) most[r] = Largest(x, length);
           const T* const of_row = powers + r * length;
-          const T sum =
-              length < kShortRow
-                  ? SumOf<T>(
-                        length, [of_row](int64_t i) FUSEBOX_INLINE { return of_row[i]; })
-                  : SumOf<T>(
-                        length, [x, m = most[r]](int64_t i) FUSEBOX_INLINE { return FastExp(x[i] - m); });
+          const T sum = joined ? SumOf<T>(length, [of_row](int64_t i) FUSEBOX_INLINE { return of_row[i]; })
+                               : SumOfPowers(x, length, most[r], powers);
           const T log_sum = std::log(sum);
           for (int64_t i = 0; i < length; ++i) y[i] = x[i] - most[r] - log_sum;
         }

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <type_traits>
 
-#include "plugins/cpu/base/vector_math.h"
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/quantized/elementwise.h"
 
@@ -23,12 +22,13 @@ FUSEBOX_INLINE inline T Negated(T x) {
 struct Exp {
   static constexpr std::string_view kName = "EXP";
   static constexpr auto kTypes = kFloats;
+  static constexpr auto kFunction = math::Function::kExp;
   static std::optional<ByteTable> OfBytes(Tensor in, Tensor out) {
     return ByteTable::OfFloats(in, out, [](float x) { return std::exp(x); });
   }
   template <class T>
-  FUSEBOX_INLINE static T Apply(T x) {
-    return FastExp(x);
+  static T Apply(T x) {
+    return std::exp(x);
   }
 };
 

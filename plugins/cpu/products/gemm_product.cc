@@ -9,12 +9,13 @@
 
 #include "plugins/cpu/base/half.h"
 #include "plugins/cpu/base/shape.h"
-#include "plugins/cpu/base/vector_math.h"
+#include "plugins/cpu/base/simd.h"
 #include "plugins/cpu/products/dots.h"
 #include "plugins/cpu/quantized/quant.h"
 #include "plugins/math/costs.h"
 #include "plugins/math/gemm/run.h"
 #include "plugins/math/parallel.h"
+#include "plugins/math/simd/functions.h"
 #include "plugins/math/simd/lanes.h"
 #include "plugins/math/simd/quantize.h"
 
@@ -28,22 +29,13 @@ constexpr int64_t kPackedFormat = 1;  // raised when packed bytes change
 
 size_t Aligned(int64_t bytes) { return static_cast<size_t>((Product(bytes, 1) + 63) / 64 * 64); }
 
-template <class F>
-void MapRow(float* y, int64_t count, const F& f) {
-  Vectorized([&]() FUSEBOX_INLINE {
-    for (int64_t i = 0; i < count; ++i) y[i] = f(y[i]);
-  });
-}
-
 void ActivateRow(fbx_gemm_activation activation, float* y, int64_t count) {
+  const auto map = [&](math::Function f) { math::Map(f, y, y, static_cast<size_t>(count)); };
   switch (activation) {
-    case FBX_GEMM_TANH: return MapRow(y, count, [](float x) FUSEBOX_INLINE { return FastTanh(x); });
-    case FBX_GEMM_SIGMOID: return MapRow(y, count, [](float x) FUSEBOX_INLINE { return FastLogistic(x); });
-    case FBX_GEMM_SILU: return MapRow(y, count, [](float x) FUSEBOX_INLINE { return x * FastLogistic(x); });
-    case FBX_GEMM_GELU_TANH:
-      return MapRow(y, count, [](float x) FUSEBOX_INLINE {
-        return 0.5f * x * (1.0f + FastTanh(0.797884561f * (x + 0.044715f * x * x * x)));
-      });
+    case FBX_GEMM_TANH: return map(math::Function::kTanh);
+    case FBX_GEMM_SIGMOID: return map(math::Function::kSigmoid);
+    case FBX_GEMM_SILU: return map(math::Function::kSilu);
+    case FBX_GEMM_GELU_TANH: return map(math::Function::kGelu);
     default: return;  // the product has clamped
   }
 }

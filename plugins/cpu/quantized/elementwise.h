@@ -3,6 +3,7 @@
 //   static constexpr std::string_view kName;      the builtin
 //   static constexpr auto kTypes = kFloats;       supported dtypes
 //   template <class T> static T Apply(T x);
+//   static constexpr math::Function kFunction;    optional: what maps f32
 // An Op with doubles also supports quantized i8, u8 and i16, rounded to nearest, unless the Op has
 //   static std::optional<ByteTable> OfBytes(Tensor in, Tensor out);   nullopt: round to nearest
 #pragma once
@@ -15,6 +16,7 @@
 #include "plugins/cpu/base/shape.h"
 #include "plugins/cpu/base/simd.h"
 #include "plugins/cpu/quantized/map.h"
+#include "plugins/math/simd/functions.h"
 
 namespace fusebox::cpu {
 
@@ -30,6 +32,11 @@ void MapElements(const fbx_host* host, const T* x, R* y, int64_t count, const F&
       for (size_t i = begin; i < end; ++i) y[i] = f(x[i]);
     });
   });
+}
+
+inline void MapFunction(const fbx_host* host, math::Function f, const float* x, float* y, int64_t count) {
+  ParallelFor(host, static_cast<size_t>(count), 16384,
+              [&](size_t begin, size_t end, uint32_t) { math::Map(f, x + begin, y + begin, end - begin); });
 }
 
 inline void InferElementwise(const Node& n, Infer& out) {
@@ -62,8 +69,14 @@ struct Elementwise {
       if (IsQuantized(n, 0)) return quantized_.Apply(n, kApply);
     }
     Dispatch(Op::kTypes, n.in(0).dtype(), [&]<class T>() {
-      MapElements(n.host(), n.in(0).data<const T>(), n.out(0).data<T>(), n.in(0).count(),
-                  [](T x) FUSEBOX_INLINE { return Op::template Apply<T>(x); });
+      const T* const x = n.in(0).data<const T>();
+      T* const y = n.out(0).data<T>();
+      if constexpr (std::is_same_v<T, float> && requires { Op::kFunction; }) {
+        MapFunction(n.host(), Op::kFunction, x, y, n.in(0).count());
+      } else {
+        MapElements(n.host(), x, y, n.in(0).count(),
+                    [](T v) FUSEBOX_INLINE { return Op::template Apply<T>(v); });
+      }
     });
   }
 

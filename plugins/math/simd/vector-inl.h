@@ -36,10 +36,9 @@ HWY_INLINE void StoreSome(FloatVector v, float* to, size_t count) {
   }
 }
 
-// exp(x) = scale * (1 + p) with p = exp(r) - 1 and |r| <= ln(2) / 2. Needs |x| < 88, or NaN.
+// exp(x) = 2^k * (1 + p) with p = exp(r) - 1 and |r| <= ln(2) / 2. Needs |x| < 1e4, or NaN.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE void SplitExp(D d, V x, V& scale, V& p) {
-  const hn::RebindToSigned<D> di;
+HWY_INLINE hn::Vec<hn::RebindToSigned<D>> ReduceExp(D d, V x, V& p) {
   const auto k = hn::NearestInt(hn::Mul(x, hn::Set(d, 1.44269504f)));
   const V kf = hn::ConvertTo(d, k);
   // ln 2 in two parts, the first short enough for an exact product.
@@ -51,7 +50,20 @@ HWY_INLINE void SplitExp(D d, V x, V& scale, V& p) {
   q = hn::MulAdd(q, r, hn::Set(d, 0.16666577f));
   q = hn::MulAdd(q, r, hn::Set(d, 0.5f));
   p = hn::MulAdd(hn::Mul(r, r), q, r);
-  scale = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(k, hn::Set(di, 127))));
+  return k;
+}
+
+// 2^k for k in [-126, 127].
+template <class D, class K>
+HWY_INLINE hn::Vec<D> PowerOfTwo(D d, K k) {
+  const hn::RebindToSigned<D> di;
+  return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(k, hn::Set(di, 127))));
+}
+
+// exp(x) = scale * (1 + p). Needs |x| < 88, or NaN.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void SplitExp(D d, V x, V& scale, V& p) {
+  scale = PowerOfTwo(d, ReduceExp(d, x, p));
 }
 
 constexpr float kLog2E = 1.44269504f;
@@ -79,6 +91,16 @@ template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Clamp(D, V x, V low, V high) {
   x = hn::IfThenElse(hn::Gt(x, high), high, x);
   return hn::IfThenElse(hn::Lt(x, low), low, x);
+}
+
+// exp(x) for all x, with subnormal results.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Exp(D d, V x) {
+  V p;
+  const auto k = ReduceExp(d, Clamp(d, x, hn::Set(d, -104.0f), hn::Set(d, 89.0f)), p);
+  const auto half = hn::ShiftRight<1>(k);  // two factors: 2^128 and subnormal powers are out of range
+  const V part = hn::Mul(hn::Add(p, hn::Set(d, 1.0f)), PowerOfTwo(d, half));
+  return hn::Mul(part, PowerOfTwo(d, hn::Sub(k, half)));
 }
 
 // 1 + exp(-x), the divisor of the sigmoid.

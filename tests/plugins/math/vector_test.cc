@@ -6,29 +6,13 @@
 #include <limits>
 #include <vector>
 
+#include "tests/plugins/math/arguments.h"
 #include "tests/plugins/math/codes.h"
 
 namespace fusebox::math {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-// Numbers of every magnitude up to `most`, and both signs.
-std::vector<float> Arguments(float most) {
-  std::vector<float> x;
-  for (float magnitude = 1e-8F; magnitude <= most; magnitude *= 1.003F) {
-    x.push_back(magnitude);
-    x.push_back(-magnitude);
-  }
-  return x;
-}
-
-// The distance in units of the last place of `expected`.
-double Ulps(float is, double expected) {
-  const double least = std::numeric_limits<float>::min();
-  const double unit = std::ldexp(1, std::ilogb(std::max(std::abs(expected), least)) - 23);
-  return std::abs(static_cast<double>(is) - expected) / unit;
-}
 
 template <class Real>
 double WorstUlps(void (*function)(float*, size_t), std::vector<float> x, const Real& real) {
