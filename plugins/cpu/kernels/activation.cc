@@ -181,7 +181,7 @@ struct LeakyRelu {
   template <class S>
   FUSEBOX_INLINE S OfQuantized(int32_t x) const {
     const int32_t v = x - from_.zero;
-    return ClampTo<S>((v >= 0 ? Scaled(v, above_) : Scaled(v, below_)) + to_.zero);
+    return ClampTo<S>(Scaled(v, v >= 0 ? above_ : below_) + to_.zero);  // one product: no branch
   }
 
   double alpha_;
