@@ -26,7 +26,8 @@ inline constexpr double kPartitionOpWork = 5e4;         // splitting each of its
 
 // Caches, in bytes: the shares of a core's L2 cache, and of the last level, that a part may fill.
 inline constexpr int64_t kRowsBytes = int64_t{64} << 10;      // rows of A, while B is read
-inline constexpr int64_t kPatchesBytes = int64_t{96} << 10;   // the same of f32, made of input patches
+inline constexpr int64_t kInputBytes = int64_t{256} << 10;    // the same of a convolution's input in f32
+inline constexpr int64_t kPatchesBytes = int64_t{96} << 10;   // copies of its patches
 inline constexpr int64_t kWeightsBytes = int64_t{256} << 10;  // a group of B, while A is read
 inline constexpr int64_t kSumsBytes = int64_t{256} << 10;     // sums that several products add to
 inline constexpr int64_t kBlocksBytes = int64_t{512} << 10;   // inputs and products of minimal filtering

@@ -29,75 +29,74 @@ HWY_INLINE hn::TFromD<D> Total([[maybe_unused]] D d, hn::Vec<D> v) {
   }
 }
 
-// As many sums as fit in registers, each of as many partial sums over the depth as there are lanes. Rows of a
-// are [kRows][segments], rows of b follow each other.
+// As many sums as fit in registers, each of as many partial sums over the depth as there are lanes. Rows of b
+// follow each other.
 template <class T, int kRows, int kOutputs>
-HWY_INLINE void Tile(const DotTask<T>& x, const T* const* rows, const T* b, T* c) {
+HWY_INLINE void Tile(const math::Rows<T>& rows, size_t row, const T* b, int64_t output) {
   using D = hn::CappedTag<T, 32 / sizeof(T)>;
   using V = hn::Vec<D>;
   constexpr D d;
-  constexpr int64_t kLanes = HWY_MAX_LANES_D(D);
-  const int64_t ldb = x.k();
+  constexpr size_t kLanes = HWY_MAX_LANES_D(D);
+  const size_t ldb = rows.segments * rows.segment;
   V sums[kRows][kOutputs];
+  const T* a[kRows];
 #pragma GCC unroll 4
   for (int i = 0; i < kRows; ++i) {
+    a[i] = rows.a[row + static_cast<size_t>(i)];
 #pragma GCC unroll 3
     for (int j = 0; j < kOutputs; ++j) sums[i][j] = hn::Zero(d);
   }
-  for (int64_t s = 0; s < x.segments; ++s, b += x.segment) {
-    const T* a[kRows];
-#pragma GCC unroll 4
-    for (int i = 0; i < kRows; ++i) a[i] = rows[i * x.segments + s];
-    const auto add = [&](const auto& load) HWY_ATTR {
-      V output[kOutputs];
+  for (size_t s = 0; s < rows.segments; ++s, b += rows.segment) {
+    const ptrdiff_t first = rows.offsets[s];
+    const auto add = [&](size_t p, const auto& load) HWY_ATTR {
+      V outputs[kOutputs];
 #pragma GCC unroll 3
-      for (int j = 0; j < kOutputs; ++j) output[j] = load(b + j * ldb);
+      for (size_t j = 0; j < kOutputs; ++j) outputs[j] = load(b + j * ldb + p);
 #pragma GCC unroll 4
       for (int i = 0; i < kRows; ++i) {
-        const V row = load(a[i]);
+        const V values = load(a[i] + first + p);
 #pragma GCC unroll 3
-        for (int j = 0; j < kOutputs; ++j) sums[i][j] = hn::MulAdd(row, output[j], sums[i][j]);
+        for (int j = 0; j < kOutputs; ++j) sums[i][j] = hn::MulAdd(values, outputs[j], sums[i][j]);
       }
     };
-    int64_t p = 0;
-    for (; p + kLanes <= x.segment; p += kLanes)
-      add([&](const T* from) HWY_ATTR { return hn::LoadU(d, from + p); });
-    const auto rest = static_cast<size_t>(x.segment - p);
-    if (rest > 0) add([&](const T* from) HWY_ATTR { return hn::LoadN(d, from + p, rest); });
+    size_t p = 0;
+    for (; p + kLanes <= rows.segment; p += kLanes)
+      add(p, [&](const T* from) HWY_ATTR { return hn::LoadU(d, from); });
+    const size_t rest = rows.segment - p;
+    if (rest > 0) add(p, [&](const T* from) HWY_ATTR { return hn::LoadN(d, from, rest); });
   }
 #pragma GCC unroll 4
   for (int i = 0; i < kRows; ++i) {
+    T* const c = rows.c[row + static_cast<size_t>(i)] + output;
 #pragma GCC unroll 3
-    for (int j = 0; j < kOutputs; ++j) c[i * x.ldc + j] = Total(d, sums[i][j]);
+    for (int j = 0; j < kOutputs; ++j) c[j] = Total(d, sums[i][j]);
   }
 }
 
 // kRows rows and outputs [begin, end).
 template <class T, int kRows>
-HWY_INLINE void Strip(const DotTask<T>& x, int64_t row, int64_t begin, int64_t end) {
-  const T* const* const rows = x.rows + row * x.segments;
-  T* const c = x.c + row * x.ldc;
-  const int64_t k = x.k();
+HWY_INLINE void Strip(const DotTask<T>& task, const math::Rows<T>& rows, size_t row, int64_t begin,
+                      int64_t end) {
+  const auto k = static_cast<int64_t>(rows.segments * rows.segment);
   int64_t j = begin;
-  for (; j + 3 <= end; j += 3) Tile<T, kRows, 3>(x, rows, x.b + j * k, c + j);
-  for (; j < end; ++j) Tile<T, kRows, 1>(x, rows, x.b + j * k, c + j);
+  for (; j + 3 <= end; j += 3) Tile<T, kRows, 3>(rows, row, task.b + j * k, j);
+  for (; j < end; ++j) Tile<T, kRows, 1>(rows, row, task.b + j * k, j);
 }
 
 template <class T>
-void Block(const DotTask<T>& x) {
+void Block(const DotTask<T>& task, const math::Rows<T>& rows) {
   // Outputs whose weights stay in the cache while all rows are read.
-  const auto bytes = std::max<int64_t>(1, x.k() * static_cast<int64_t>(sizeof(T)));
+  const auto bytes = static_cast<int64_t>(std::max<size_t>(1, rows.segments * rows.segment * sizeof(T)));
   const int64_t each = std::max<int64_t>(3, math::kWeightsBytes / bytes / 3 * 3);
-  for (int64_t j = 0; j < x.n; j += each) {
-    const int64_t end = std::min(j + each, x.n);
-    int64_t i = 0;
-    for (; i + 4 <= x.m; i += 4) Strip<T, 4>(x, i, j, end);
-    for (; i < x.m; ++i) Strip<T, 1>(x, i, j, end);
+  for (int64_t j = 0; j < task.n; j += each) {
+    const int64_t end = std::min(j + each, task.n);
+    size_t i = 0;
+    for (; i + 4 <= rows.m; i += 4) Strip<T, 4>(task, rows, i, j, end);
+    for (; i < rows.m; ++i) Strip<T, 1>(task, rows, i, j, end);
   }
-  for (int64_t i = 0; i < x.m; ++i) {
-    T* const c = x.c + i * x.ldc;
-    for (int64_t j = 0; x.bias && j < x.n; ++j) c[j] += x.bias[j];
-    Activate(x.activation, c, static_cast<size_t>(x.n));
+  for (size_t i = 0; i < rows.m; ++i) {
+    for (int64_t j = 0; task.bias && j < task.n; ++j) rows.c[i][j] += task.bias[j];
+    Activate(task.activation, rows.c[i], static_cast<size_t>(task.n));
   }
 }
 
@@ -113,55 +112,50 @@ HWY_AFTER_NAMESPACE();
 namespace fusebox::cpu {
 namespace {
 
-constexpr int64_t kTaskOutputs = 64;
-constexpr int64_t kTaskRows = 128;
+// A unit of MultiplyParallel has as many outputs or rows.
+constexpr int64_t kUnitOutputs = 64;
+constexpr int64_t kUnitRows = 128;
 
 }  // namespace
 
 std::vector<const DotKernels*> AllDotKernels() { return FUSEBOX_SIMD_TABLES(DotKernels, Code); }
 
 template <class T>
-void Multiply(const DotTask<T>& task) {
+void Multiply(const DotTask<T>& task, const math::Rows<T>& rows) {
   const DotKernels& code = math::SimdChoice<DotKernels, AllDotKernels>::Best();
-  if constexpr (std::is_same_v<T, float>) code.f32(task);
-  else code.f64(task);
+  if constexpr (std::is_same_v<T, float>) code.f32(task, rows);
+  else code.f64(task, rows);
 }
 
 template <class T>
-void Multiply(const T* a, int64_t k, const DotTask<T>& task) {
-  const T* rows[kTaskRows];
-  DotTask<T> part = task;
-  part.rows = rows;
-  part.segments = 1;
-  part.segment = k;
-  for (int64_t first = 0; first < task.m; first += kTaskRows, part.c += kTaskRows * task.ldc) {
-    part.m = std::min(kTaskRows, task.m - first);
-    for (int64_t i = 0; i < part.m; ++i) rows[i] = a + (first + i) * k;
-    Multiply(part);
-  }
+void Multiply(const DotProduct<T>& product) {
+  math::ForRows(product.a, product.c, static_cast<size_t>(product.ldc), 0, product.a.count(),
+                [&](size_t, const math::Rows<T>& rows) { Multiply(product.task, rows); });
 }
 
 template <class T>
-void MultiplyParallel(const fbx_host* host, const T* a, int64_t k, const DotTask<T>& x) {
-  const bool by_outputs = x.m < 4 * kTaskRows && x.n >= x.m;
-  const int64_t unit = by_outputs ? kTaskOutputs : kTaskRows;
-  const int64_t count = by_outputs ? x.n : x.m;
-  const size_t grain = math::Grain(unit * k * (by_outputs ? x.m : x.n));
+void MultiplyParallel(const fbx_host* host, const DotProduct<T>& x) {
+  const auto m = static_cast<int64_t>(x.a.count());
+  const int64_t n = x.task.n;
+  const auto k = static_cast<int64_t>(x.a.columns);
+  const bool by_outputs = m < 4 * kUnitRows && n >= m;
+  const int64_t unit = by_outputs ? kUnitOutputs : kUnitRows;
+  const int64_t count = by_outputs ? n : m;
   const auto run = [&](size_t begin, size_t end, uint32_t) {
     const int64_t first = static_cast<int64_t>(begin) * unit;
     const int64_t size = std::min(static_cast<int64_t>(end) * unit, count) - first;
-    DotTask<T> part = x;
-    if (!by_outputs) {
-      part.c += first * x.ldc;
-      part.m = size;
-      return Multiply(a + first * k, k, part);
+    const auto rows = static_cast<size_t>(by_outputs ? m : size);
+    DotProduct<T> part = x;
+    if (by_outputs) {
+      part.task.b += first * k;
+      part.task.n = size;
+      if (part.task.bias) part.task.bias += first;
+      part.c += first;
     }
-    part.b += first * k;
-    part.c += first;
-    if (part.bias) part.bias += first;
-    part.n = size;
-    Multiply(a, k, part);
+    math::ForRows(part.a, part.c, static_cast<size_t>(x.ldc), by_outputs ? 0 : static_cast<size_t>(first),
+                  rows, [&](size_t, const math::Rows<T>& of_rows) { Multiply(part.task, of_rows); });
   };
+  const size_t grain = math::Grain(unit * k * (by_outputs ? m : n));
   math::ParallelFor(host, static_cast<size_t>((count + unit - 1) / unit), grain, run);
 }
 
@@ -177,12 +171,12 @@ void TransposeMatrix(const T* in, int64_t rows, int64_t columns, T* out) {
   }
 }
 
-template void Multiply<float>(const DotTask<float>&);
-template void Multiply<double>(const DotTask<double>&);
-template void Multiply<float>(const float*, int64_t, const DotTask<float>&);
-template void Multiply<double>(const double*, int64_t, const DotTask<double>&);
-template void MultiplyParallel<float>(const fbx_host*, const float*, int64_t, const DotTask<float>&);
-template void MultiplyParallel<double>(const fbx_host*, const double*, int64_t, const DotTask<double>&);
+template void Multiply<float>(const DotTask<float>&, const math::Rows<float>&);
+template void Multiply<double>(const DotTask<double>&, const math::Rows<double>&);
+template void Multiply<float>(const DotProduct<float>&);
+template void Multiply<double>(const DotProduct<double>&);
+template void MultiplyParallel<float>(const fbx_host*, const DotProduct<float>&);
+template void MultiplyParallel<double>(const fbx_host*, const DotProduct<double>&);
 template void TransposeMatrix<float>(const float*, int64_t, int64_t, float*);
 template void TransposeMatrix<double>(const double*, int64_t, int64_t, double*);
 template void TransposeMatrix<int8_t>(const int8_t*, int64_t, int64_t, int8_t*);

@@ -12,42 +12,42 @@
 #include <fusebox/base.hpp>
 
 #include "plugins/cpu/base/activation.h"
+#include "plugins/math/gemm/input.h"
 
 namespace fusebox::cpu {
 
 using namespace sdk;
 
-// T is float or double. A row of A is in `segments` parts of `segment` elements each, of which K is the sum:
-// what lies together in the input of an input patch, or one. The order of a sum depends only on them.
+// All rows of A are multiplied by it. T is float or double. The order of a sum depends only on K and on the
+// segments of a row.
 template <class T>
 struct DotTask {
-  const T* const* rows;  // [m][segments]
-  int64_t m, segments, segment;
-  const T* b;  // [n][segments][segment]
+  const T* b;  // [n][k]
   int64_t n;
   const T* bias;  // n values, or null
-  T* c;
-  int64_t ldc;  // elements from a row to the next
   Activation activation = Activation::kNone;
-
-  int64_t k() const { return segments * segment; }
 };
 template <class T>
-void Multiply(const DotTask<T>& task);
+void Multiply(const DotTask<T>& task, const math::Rows<T>& rows);
 
-// Rows [m][k] that lie one after the other, on this thread. Of the task, rows, segments and segment are not
-// read.
 template <class T>
-void Multiply(const T* a, int64_t k, const DotTask<T>& task);
-// The same on the host's threads.
+struct DotProduct {
+  math::StridedRows<T> a;
+  DotTask<T> task;
+  T* c;
+  int64_t ldc;  // elements from a row of C to the next
+};
+// On this thread, and on the host's threads.
 template <class T>
-void MultiplyParallel(const fbx_host* host, const T* a, int64_t k, const DotTask<T>& task);
+void Multiply(const DotProduct<T>& product);
+template <class T>
+void MultiplyParallel(const fbx_host* host, const DotProduct<T>& product);
 
 // `Multiply` in one instruction set. Sums of an element depend on the number of lanes, so vectors have at
 // most 32 bytes.
 struct DotKernels {
-  void (*f32)(const DotTask<float>&);
-  void (*f64)(const DotTask<double>&);
+  void (*f32)(const DotTask<float>&, const math::Rows<float>&);
+  void (*f64)(const DotTask<double>&, const math::Rows<double>&);
 };
 std::vector<const DotKernels*> AllDotKernels();  // of this machine, best first
 
@@ -63,13 +63,12 @@ void MoveTapsFirst(const T* in, int64_t channels, int64_t taps, int64_t depth, T
       std::copy_n(in + (channel * taps + tap) * depth, depth, out);
 }
 
-extern template void Multiply<float>(const DotTask<float>&);
-extern template void Multiply<double>(const DotTask<double>&);
-extern template void Multiply<float>(const float*, int64_t, const DotTask<float>&);
-extern template void Multiply<double>(const double*, int64_t, const DotTask<double>&);
-extern template void MultiplyParallel<float>(const fbx_host*, const float*, int64_t, const DotTask<float>&);
-extern template void MultiplyParallel<double>(const fbx_host*, const double*, int64_t,
-                                              const DotTask<double>&);
+extern template void Multiply<float>(const DotTask<float>&, const math::Rows<float>&);
+extern template void Multiply<double>(const DotTask<double>&, const math::Rows<double>&);
+extern template void Multiply<float>(const DotProduct<float>&);
+extern template void Multiply<double>(const DotProduct<double>&);
+extern template void MultiplyParallel<float>(const fbx_host*, const DotProduct<float>&);
+extern template void MultiplyParallel<double>(const fbx_host*, const DotProduct<double>&);
 extern template void TransposeMatrix<float>(const float*, int64_t, int64_t, float*);
 extern template void TransposeMatrix<double>(const double*, int64_t, int64_t, double*);
 extern template void TransposeMatrix<int8_t>(const int8_t*, int64_t, int64_t, int8_t*);

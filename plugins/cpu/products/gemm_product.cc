@@ -263,23 +263,19 @@ void GemmProduct::Run(const fbx_host* host, const fbx_gemm_call& given) const {
 }
 
 void GemmProduct::RunFloat(const fbx_gemm_call& call, const Tile& t) const {
-  const float* rows[kTileRows];
-  for (int64_t i = 0; i < t.rows; ++i)
-    rows[i] = static_cast<const float*>(call.a) + (t.row + i) * call.a_stride;
-  const auto width = static_cast<int64_t>(math::kGroupPanels * float_code_.lanes);
-  float_code_.multiply({.rows = rows,
-                        .m = static_cast<size_t>(t.rows),
-                        .segments = 1,
-                        .segment = static_cast<size_t>(k_),
-                        .layout = FloatLayout(),
-                        .weights = packed_->data<float>(),
-                        .start = static_cast<const float*>(bias_),
-                        .c = static_cast<float*>(call.c) + t.row * call.c_stride,
-                        .ldc = static_cast<size_t>(call.c_stride),
-                        .low = lowest_,
-                        .high = highest_},
-                       static_cast<size_t>(t.column / width),
-                       static_cast<size_t>((t.column + t.columns + width - 1) / width));
+  const math::F32Product product{
+      math::MatrixRows(static_cast<const float*>(call.a) + t.row * call.a_stride, static_cast<size_t>(t.rows),
+                       static_cast<size_t>(call.a_stride), static_cast<size_t>(k_)),
+      {.layout = FloatLayout(),
+       .weights = packed_->data<float>(),
+       .start = static_cast<const float*>(bias_),
+       .low = lowest_,
+       .high = highest_},
+      static_cast<float*>(call.c) + t.row * call.c_stride,
+      static_cast<size_t>(call.c_stride)};
+  const auto width = static_cast<int64_t>(math::kGroupPanels * product.task.layout.lanes);
+  math::Multiply(product, static_cast<size_t>(t.column / width),
+                 static_cast<size_t>((t.column + t.columns + width - 1) / width));
   Finish(call, t);
 }
 

@@ -41,10 +41,12 @@ struct ProductTask {
 struct FloatPlan {
   bool panels = false;   // multiplies packed weights,
   bool kept = false;     // which are constant
-  int64_t chunk = 0;     // patches per buffer
+  int64_t chunk = 0;     // pixels that are computed together
+  int64_t copies = 0;    // their patches that are copied at once
   uint32_t workers = 0;  // number of buffers
   uint32_t patches = 0;
-  uint32_t segments = 0;
+  uint32_t rows = 0;  // of A and C
+  uint32_t offsets = 0;
   uint32_t weights = 0;
 };
 

@@ -19,38 +19,29 @@ void PackPanels(const float* weights, const PanelShape& s, float* to) {
 
 namespace {
 
-math::F32Task PanelTask(const DotTask<float>& x, int64_t k) {
-  const ActivationRange<float> range(x.activation);
-  return {.rows = x.rows,
-          .m = static_cast<size_t>(x.m),
-          .segments = static_cast<size_t>(x.segments),
-          .segment = static_cast<size_t>(x.segment),
-          .layout = PanelLayout(x.n, k),
-          .weights = x.b,
-          .start = x.bias,
-          .c = x.c,
-          .ldc = static_cast<size_t>(x.ldc),
+math::F32Task PanelTask(const DotTask<float>& task, size_t k) {
+  const ActivationRange<float> range(task.activation);
+  return {.layout = PanelLayout(task.n, static_cast<int64_t>(k)),
+          .weights = task.b,
+          .start = task.bias,
           .low = range.lowest,
           .high = range.highest};
 }
 
-void ActivateRows(const DotTask<float>& x) {
-  for (int64_t i = 0; x.activation == Activation::kTanh && i < x.m; ++i)
-    Activate(x.activation, x.c + i * x.ldc, static_cast<size_t>(x.n));
-}
-
 }  // namespace
 
-void MultiplyPanels(const DotTask<float>& x) {
-  const math::F32Task task = PanelTask(x, x.k());
-  math::BestF32Kernels().multiply(task, 0, task.layout.groups());
-  ActivateRows(x);
+void MultiplyPanels(const DotTask<float>& x, const math::Rows<float>& rows) {
+  const math::F32Task task = PanelTask(x, rows.segments * rows.segment);
+  math::BestF32Kernels().multiply(task, rows, 0, task.layout.groups());
+  for (size_t i = 0; x.activation == Activation::kTanh && i < rows.m; ++i)
+    Activate(x.activation, rows.c[i], static_cast<size_t>(x.n));
 }
 
-void MultiplyPanelsParallel(const fbx_host* host, const float* a, int64_t k, const DotTask<float>& x) {
-  const auto depth = static_cast<size_t>(k);
-  math::Multiply(host, {math::MatrixRows(a, static_cast<size_t>(x.m), depth, depth), PanelTask(x, k)});
-  ActivateRows(x);
+void MultiplyPanels(const fbx_host* host, const DotProduct<float>& x) {
+  const auto m = static_cast<int64_t>(x.a.count());
+  math::Multiply(host, {x.a, PanelTask(x.task, x.a.columns), x.c, static_cast<size_t>(x.ldc)});
+  for (int64_t i = 0; x.task.activation == Activation::kTanh && i < m; ++i)
+    Activate(x.task.activation, x.c + i * x.ldc, static_cast<size_t>(x.task.n));
 }
 
 const float* KeptPanels::Get(const Node& n) const {

@@ -34,9 +34,9 @@ inline bool DotsPay(int64_t n, int64_t k, int64_t segment) {
   const int64_t steps = k / together * ((together + kLanes - 1) / kLanes) + kTotal;
   return Product(n, steps) < Product(k, static_cast<int64_t>(PanelLayout(n, k).panels()));
 }
-// Products whose `b` is packed: of the task's rows, on this thread, and of rows [m][k] on the host's threads.
-void MultiplyPanels(const DotTask<float>& task);
-void MultiplyPanelsParallel(const fbx_host* host, const float* a, int64_t k, const DotTask<float>& task);
+// Products whose `b` is packed: on this thread, and of a matrix on the host's threads.
+void MultiplyPanels(const DotTask<float>& task, const math::Rows<float>& rows);
+void MultiplyPanels(const fbx_host* host, const DotProduct<float>& product);
 
 // Matrices [n][k], one per group. With `taps`, the one matrix is stored as [n / taps][taps][k] and packed as
 // [taps][n / taps][k].

@@ -36,12 +36,13 @@ class FloatProduct final : public MatrixProduct {
     if (p.panels && !kept) p.weights = slot(PanelsOf(n, s).elements(), sizeof(float));
     if (!p.panels && Rearranges(operands_)) p.weights = slot(Product(s.n, s.k), sizeof(T));
     if (!task.window) return state;
-    const int64_t bytes = Product(std::max<int64_t>(1, s.k), sizeof(T));
     p.workers = std::max(1u, plan.threads());
-    p.chunk = std::clamp<int64_t>(s.m, 1, std::max<int64_t>(math::kPatchesBytes / bytes / 4 * 4, 32));
-    const int64_t rows = Product(p.chunk, p.workers);
-    p.patches = slot(rows, bytes);
-    p.segments = slot(Product(rows, task.window->segments()), sizeof(T*));
+    p.chunk = ChunkOf(*task.window, s, p.workers);
+    const int64_t bytes = Product(std::max<int64_t>(1, s.k), sizeof(T));
+    p.copies = std::clamp<int64_t>(math::kPatchesBytes / bytes, std::min<int64_t>(32, p.chunk), p.chunk);
+    p.patches = slot(Product(p.copies, p.workers), bytes);
+    p.rows = slot(Product(p.chunk, p.workers), 2 * sizeof(T*));
+    p.offsets = slot(Product(p.workers, task.window->segments()), 2 * sizeof(ptrdiff_t));
     return state;
   }
 
@@ -54,21 +55,18 @@ class FloatProduct final : public MatrixProduct {
     const ProductShape& s = state.task.shape;
     if (s.m == 0 || s.n == 0) return;
     const T* const a = static_cast<const T*>(part.input) + part.first_row * s.k;
-    const DotTask<T> task{.rows = nullptr,
-                          .m = s.m,
-                          .segments = 1,
-                          .segment = s.k,
-                          .b = Weights(n, state, part.matrix, part.weights_change),
+    const DotTask<T> task{.b = Weights(n, state, part.matrix, part.weights_change),
                           .n = s.n,
                           .bias = n.has_in(operands_.bias) ? n.in(operands_.bias).data<const T>() : nullptr,
-                          .c = n.out(0).data<T>() + part.at,
-                          .ldc = s.n * s.groups,
                           .activation = activation_};
-    if (state.task.window) return RunWindow(n, state, a, task);
+    const auto k = static_cast<size_t>(s.k);
+    const DotProduct<T> product{math::MatrixRows(a, static_cast<size_t>(s.m), k, k), task,
+                                n.out(0).data<T>() + part.at, s.n * s.groups};
+    if (state.task.window) return RunWindow(n, state, product);
     if constexpr (kPackable) {
-      if (state.floats.panels) return MultiplyPanelsParallel(n.host(), a, s.k, task);
+      if (state.floats.panels) return MultiplyPanels(n.host(), product);
     }
-    MultiplyParallel(n.host(), a, s.k, task);
+    MultiplyParallel(n.host(), product);
   }
 
   ProductSums Sums(const ProductState& state) const override {
@@ -81,16 +79,15 @@ class FloatProduct final : public MatrixProduct {
     const T* const a = static_cast<const T*>(input) + first * s.k;
     const T* const b = Weights(n, state, 0, false);
     T* const c = static_cast<T*>(sums);
+    const auto depth = static_cast<size_t>(s.k);
+    const math::StridedRows<T> rows = math::MatrixRows(a, static_cast<size_t>(count), depth, depth);
     if constexpr (kPackable) {
       if (state.floats.panels) {
         const math::F32Layout layout = PanelLayout(s.n, s.k);
-        const auto depth = static_cast<size_t>(s.k);
-        return math::Multiply({math::MatrixRows(a, static_cast<size_t>(count), depth, depth),
-                               {.layout = layout, .weights = b, .c = c, .ldc = layout.n}},
-                              0, layout.groups());
+        return math::Multiply({rows, {.layout = layout, .weights = b}, c, layout.n}, 0, layout.groups());
       }
     }
-    Multiply(a, s.k, DotTask<T>{nullptr, count, 1, s.k, b, s.n, nullptr, c, s.n});
+    Multiply(DotProduct<T>{rows, {b, s.n, nullptr}, c, s.n});
   }
 
   void Finish(const Node& n, const ProductState&, int64_t, int64_t pixels, int64_t channels, void* sums,
@@ -109,6 +106,21 @@ class FloatProduct final : public MatrixProduct {
   bool Packs(const Node& n, const ProductShape& s) const {
     const Tensor w = n.in(operands_.weights);
     return kPackable && !DotsPay(s.n, s.k, operands_.transposed ? s.k : w.dim(w.rank() - 1));
+  }
+
+  // Pixels per chunk: of about one size, whose input stays in the cache while all weights are read.
+  static int64_t ChunkOf(const ConvGeometry& g, const ProductShape& s, int64_t workers) {
+    constexpr int64_t kLeast = 32;
+    constexpr int64_t kMost = 1024;
+    constexpr int64_t kPerWorker = 4;  // a worker that begins late takes fewer
+    const int64_t under = Product(Product(g.height.slide.stride, g.width.slide.stride), g.in_channels);
+    const int64_t fit = math::kInputBytes / Product(std::max<int64_t>(1, under), sizeof(T));
+    const int64_t work = std::max<int64_t>(1, Product(s.k, s.n));
+    const int64_t least = std::clamp(math::kAwakeWork / work, kLeast, kMost);
+    const int64_t most = std::clamp(fit, kLeast, kMost);
+    int64_t chunks = std::max<int64_t>(1, (s.m + most - 1) / most);
+    if (workers > 1) chunks = std::max(chunks, std::min(kPerWorker * workers, s.m / least));
+    return std::max<int64_t>(1, (s.m + chunks - 1) / chunks);
   }
 
   int64_t TapsOf(const Node& n) const {
@@ -137,28 +149,34 @@ class FloatProduct final : public MatrixProduct {
     return to;
   }
 
-  // Chunks of pixels, whose patches are pointed to.
-  void RunWindow(const Node& n, const ProductState& state, const T* input, const DotTask<T>& task) const {
+  // Chunks of pixels, whose patches are read where they lie.
+  void RunWindow(const Node& n, const ProductState& state, const DotProduct<T>& product) const {
     const ProductShape& s = state.task.shape;
     const FloatPlan& plan = state.floats;
-    const ConvGeometry& window = *state.task.window;
+    const PatchSteps steps(*state.task.window);
+    const int64_t segments = steps.g.segments();
     const auto chunks = static_cast<size_t>((s.m + plan.chunk - 1) / plan.chunk);
     const auto run = [&](size_t begin, size_t end, uint32_t worker) {
-      T* const patches = n.scratch<T>(plan.patches) + worker * plan.chunk * s.k;
-      const T** const rows = n.scratch<const T*>(plan.segments) + worker * plan.chunk * window.segments();
-      DotTask<T> part = task;
-      part.rows = rows;
-      part.segments = window.segments();
-      part.segment = window.segment();
-      for (auto chunk = static_cast<int64_t>(begin); chunk < static_cast<int64_t>(end); ++chunk) {
-        const int64_t first = chunk * plan.chunk;
-        part.m = std::min(plan.chunk, s.m - first);
-        for (int64_t group = 0; group < s.groups; ++group) {
-          PointPatches(window, input, group, first, part.m, patches, rows);
-          part.b = task.b + group * (plan.panels ? PanelElements(s.n, s.k) : s.n * s.k);
-          part.bias = task.bias ? task.bias + group * s.n : nullptr;
-          part.c = task.c + first * task.ldc + group * s.n;
-          RunRows(plan, part);
+      T** const rows = n.scratch<T*>(plan.rows) + 2 * worker * plan.chunk;
+      const PatchRows<T> patches{const_cast<const T**>(rows), rows + plan.chunk,
+                                 n.scratch<T>(plan.patches) + worker * plan.copies * s.k, plan.copies};
+      ptrdiff_t* const first = n.scratch<ptrdiff_t>(plan.offsets) + 2 * worker * segments;
+      const PatchOffsets offsets{first, first + segments};
+      offsets.Set(steps);
+      for (int64_t group = 0; group < s.groups; ++group) {
+        const T* const from = product.a.x;
+        DotTask<T> task = product.task;
+        task.b += group * (plan.panels ? PanelElements(s.n, s.k) : s.n * s.k);
+        if (task.bias) task.bias += group * s.n;
+        int64_t pixel = static_cast<int64_t>(begin) * plan.chunk;
+        const int64_t last = std::min(static_cast<int64_t>(end) * plan.chunk, s.m);
+        while (pixel < last) {
+          const int64_t count = std::min(plan.chunk, last - pixel);
+          const auto [inside, copied] =
+              patches.Set(steps, from, group, pixel, count, product.c + group * s.n, product.ldc);
+          RunRows(plan, task, steps.g, patches, 0, inside, offsets.inside);
+          RunRows(plan, task, steps.g, patches, count - copied, count, offsets.copied);
+          pixel += inside + copied;
         }
       }
     };
@@ -166,12 +184,20 @@ class FloatProduct final : public MatrixProduct {
     math::ParallelFor(n.host(), chunks, 1, run);
   }
 
-  // The task's rows, with packed weights or as they are stored.
-  static void RunRows(const FloatPlan& plan, const DotTask<T>& task) {
+  // Rows [begin, end), with packed weights or as they are stored.
+  static void RunRows(const FloatPlan& plan, const DotTask<T>& task, const ConvGeometry& window,
+                      const PatchRows<T>& patches, int64_t begin, int64_t end, const ptrdiff_t* offsets) {
+    if (begin == end) return;
+    const math::Rows<T> rows{patches.a + begin,
+                             patches.c + begin,
+                             static_cast<size_t>(end - begin),
+                             offsets,
+                             static_cast<size_t>(window.segments()),
+                             static_cast<size_t>(window.segment())};
     if constexpr (kPackable) {
-      if (plan.panels) return MultiplyPanels(task);
+      if (plan.panels) return MultiplyPanels(task, rows);
     }
-    Multiply(task);
+    Multiply(task, rows);
   }
 
   bool images_;

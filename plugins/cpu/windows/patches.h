@@ -163,35 +163,63 @@ void CopyPatches(const ConvGeometry& geometry, const T* input, int64_t group, in
   }
 }
 
-// The segments of the patches, [count][segments]: where they are in the input, or copied to `patches`.
+// Distances of the segments from the first element of a patch: one that lies inside of the input, and a copy.
+struct PatchOffsets {
+  ptrdiff_t* inside;  // [segments]
+  ptrdiff_t* copied;  // [segments]
+
+  void Set(const PatchSteps& s) const {
+    const int64_t of_line = s.g.segments_of_line();
+    const int64_t next = s.g.width.slide.dilation * s.g.in_channels;
+    ptrdiff_t* to = inside;
+    for (int64_t kz = 0; kz < s.g.depth.taps; ++kz)
+      for (int64_t ky = 0; ky < s.g.height.taps; ++ky)
+        for (int64_t kx = 0; kx < of_line; ++kx) *to++ = kz * s.behind + ky * s.below + kx * next;
+    for (int64_t i = 0; i < s.g.segments(); ++i) copied[i] = i * s.g.segment();
+  }
+};
+
+// The patches of some pixels as rows of A, and what is computed of them as rows of C: from the front those
+// that lie inside of the input, from the back copies of the others.
 template <class T>
-void PointPatches(const ConvGeometry& geometry, const T* input, int64_t group, int64_t first, int64_t count,
-                  T* patches, const T** segments) {
-  const PatchSteps s(geometry);
-  const int64_t each = s.g.segments();
-  const int64_t of_line = s.g.segments_of_line();
-  const int64_t right = s.g.width.slide.stride * s.g.in_channels;
-  ConvPixel pixel(s.g, first);
-  for (int64_t i = 0, run = 1; i < count; i += run, pixel.Advance(s.g, run)) {
-    const bool inside = s.Whole(pixel);
-    run = inside ? std::min(count - i, s.end - pixel.x) : 1;
-    T* const copy = patches + i * s.lines * s.line;
-    if (!inside) CopyPatch(s.g, input, group, pixel, T(0), copy);
-    const T* plane = inside ? s.Source(input, pixel) + group * s.g.group_channels : copy;
-    const int64_t next = inside ? s.g.width.slide.dilation * s.g.in_channels : s.g.group_channels;
-    const int64_t below = inside ? s.below : s.line;
-    const int64_t behind = inside ? s.behind : s.g.height.taps * s.line;
-    const T** to = segments + i * each;
-    for (int64_t kz = 0; kz < s.g.depth.taps; ++kz, plane += behind) {
-      const T* line = plane;
-      for (int64_t ky = 0; ky < s.g.height.taps; ++ky, line += below) {
-        const T* source = line;
-        for (int64_t kx = 0; kx < of_line; ++kx, ++to, source += next) {
-          for (int64_t r = 0; r < run; ++r) to[r * each] = source + r * right;
-        }
+struct PatchRows {
+  const T** a;
+  T** c;
+  T* copies;     // [most][patch]
+  int64_t most;  // at least 1
+  struct Taken {
+    int64_t inside, copied;
+  };
+
+  // Pixels from `first` on: `count`, or as many as there is room for copies. The result of pixel i is at
+  // results + i * ldc. The copies are rows [count - copied, count).
+  Taken Set(const PatchSteps& s, const T* input, int64_t group, int64_t first, int64_t count, T* results,
+            int64_t ldc) const {
+    const int64_t right = s.g.width.slide.stride * s.g.in_channels;
+    input += group * s.g.group_channels;
+    Taken taken{};
+    ConvPixel pixel(s.g, first);
+    for (int64_t i = 0, run = 1; i < count; i += run, pixel.Advance(s.g, run)) {
+      T* const result = results + (first + i) * ldc;
+      if (!s.Whole(pixel)) {
+        if (taken.copied == most) return taken;
+        run = 1;
+        T* const copy = copies + taken.copied * s.lines * s.line;
+        CopyPatch(s.g, input, 0, pixel, T(0), copy);
+        ++taken.copied;
+        a[count - taken.copied] = copy;
+        c[count - taken.copied] = result;
+        continue;
+      }
+      run = std::min(count - i, s.end - pixel.x);
+      const T* const source = s.Source(input, pixel);
+      for (int64_t r = 0; r < run; ++r, ++taken.inside) {
+        a[taken.inside] = source + r * right;
+        c[taken.inside] = result + r * ldc;
       }
     }
+    return taken;
   }
-}
+};
 
 }  // namespace fusebox::cpu

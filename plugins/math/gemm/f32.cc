@@ -45,25 +45,26 @@ HWY_INLINE void ClearTile(Sums<kRows, kPanels>& sums) {
   }
 }
 
-// The pointers are of the tile's first element. `left`: outputs of the last panel.
-template <int kRows, int kPanels>
-HWY_INLINE void LoadTile(Sums<kRows, kPanels>& sums, const float* from, size_t stride, size_t count,
-                         size_t left) {
+// row(r) is the first value of the tile's row. `left`: outputs of the last panel.
+template <int kRows, int kPanels, class Row>
+HWY_INLINE void LoadTile(Sums<kRows, kPanels>& sums, size_t left, const Row& row) {
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
-    const float* const row = from + std::min<size_t>(r, count - 1) * stride;
+    const float* const from = row(r);
 #pragma GCC unroll 4
-    for (int p = 0; p + 1 < kPanels; ++p) sums.of[r][p] = hn::LoadU(fd, row + p * kFloatLanes);
-    sums.of[r][kPanels - 1] = LoadSome(row + (kPanels - 1) * kFloatLanes, left);
+    for (int p = 0; p + 1 < kPanels; ++p) sums.of[r][p] = hn::LoadU(fd, from + p * kFloatLanes);
+    sums.of[r][kPanels - 1] = LoadSome(from + (kPanels - 1) * kFloatLanes, left);
   }
 }
 
+// The first `count` rows, from output `first` on.
 template <int kRows, int kPanels>
-HWY_INLINE void StoreTile(const Sums<kRows, kPanels>& sums, float* to, size_t stride, size_t count,
+HWY_INLINE void StoreTile(const Sums<kRows, kPanels>& sums, float* const* rows, size_t first, size_t count,
                           size_t left) {
 #pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r, to += stride) {
+  for (int r = 0; r < kRows; ++r) {
     if (static_cast<size_t>(r) >= count) return;
+    float* const to = rows[r] + first;
 #pragma GCC unroll 4
     for (int p = 0; p + 1 < kPanels; ++p) hn::StoreU(sums.of[r][p], fd, to + p * kFloatLanes);
     StoreSome(sums.of[r][kPanels - 1], to + (kPanels - 1) * kFloatLanes, left);
@@ -109,78 +110,77 @@ HWY_INLINE void AddProducts(Sums<kRows, kPanels>& sums, const float* HWY_RESTRIC
 
 // Rows from `row` on; those beyond the last repeat it and are not stored.
 template <int kRows, int kPanels>
-HWY_INLINE void Tile(const F32Task& task, size_t row, size_t group, const Part& part) {
-  const size_t count = std::min<size_t>(kRows, task.m - row);
+HWY_INLINE void Tile(const F32Task& task, const Rows<float>& rows, size_t row, size_t group,
+                     const Part& part) {
+  const size_t count = std::min<size_t>(kRows, rows.m - row);
   const size_t output = group * kGroupPanels * kFloatLanes;
   const size_t left = task.layout.n - output - (kPanels - 1) * kFloatLanes;
-  float* const c = task.c + row * task.ldc + output;
+  const auto at = [&](int r) { return row + std::min<size_t>(r, count - 1); };
   Sums<kRows, kPanels> sums;
   if (!part.first) {
-    LoadTile(sums, c, task.ldc, count, left);
+    LoadTile(sums, left, [&](int r) { return rows.c[at(r)] + output; });
   } else if (task.start) {
-    LoadTile(sums, task.start + row * task.start_stride + output, task.start_stride, count, left);
+    LoadTile(sums, left, [&](int r) { return task.start + at(r) * task.start_stride + output; });
   } else {
     ClearTile(sums);
   }
   const float* HWY_RESTRICT weights =
       task.weights + output * task.layout.k + part.before * kPanels * kFloatLanes;
-  const float* const* rows[kRows];
+  const float* a[kRows];
 #pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r)
-    rows[r] = task.rows + (row + std::min<size_t>(r, count - 1)) * task.segments;
+  for (int r = 0; r < kRows; ++r) a[r] = rows.a[at(r)] + part.begin;
   for (size_t s = part.first_segment; s < part.first_segment + part.segments; ++s) {
-    const float* a[kRows];
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) a[r] = rows[r][s] + part.begin + part.length;
-    for (auto k = -static_cast<ptrdiff_t>(part.length); k != 0; ++k) {  // a register less than up to a limit
+    ptrdiff_t k = rows.offsets[s];
+    for (size_t steps = part.length; steps != 0; --steps, ++k) {
       AddProducts(sums, weights, a, k);
       weights += kPanels * kFloatLanes;
     }
   }
   if (part.last && part.clamps) ClampTile(sums, task.low, task.high);
-  StoreTile(sums, c, task.ldc, count, left);
+  StoreTile(sums, rows.c + row, output, count, left);
 }
 
 // Whole groups, which most outputs are in, have a tile for every number of rows.
 template <int kPanels, int kRows = kTileRows<kPanels>>
-HWY_INLINE void Rows(const F32Task& task, size_t group, const Part& part, size_t row = 0) {
-  for (; task.m - row >= kRows; row += kRows) Tile<kRows, kPanels>(task, row, group, part);
-  if (row == task.m) return;
+HWY_INLINE void Tiles(const F32Task& task, const Rows<float>& rows, size_t group, const Part& part,
+                      size_t row = 0) {
+  for (; rows.m - row >= kRows; row += kRows) Tile<kRows, kPanels>(task, rows, row, group, part);
+  if (row == rows.m) return;
   if constexpr (kPanels == kGroupPanels && kRows > 1) {
-    Rows<kPanels, kRows - 1>(task, group, part, row);
+    Tiles<kPanels, kRows - 1>(task, rows, group, part, row);
   } else if constexpr (kRows > 1) {
-    if (task.m - row == 1) Tile<1, kPanels>(task, row, group, part);
-    else Tile<kRows, kPanels>(task, row, group, part);
+    if (rows.m - row == 1) Tile<1, kPanels>(task, rows, row, group, part);
+    else Tile<kRows, kPanels>(task, rows, row, group, part);
   }
 }
 
-void MultiplyPart(const F32Task& task, size_t group, const Part& part) {
+void MultiplyPart(const F32Task& task, const Rows<float>& rows, size_t group, const Part& part) {
   switch (std::min(kGroupPanels, task.layout.panels() - group * kGroupPanels)) {
-    case 1: return Rows<1>(task, group, part);
-    case 2: return Rows<2>(task, group, part);
-    case 3: return Rows<3>(task, group, part);
-    default: return Rows<4>(task, group, part);
+    case 1: return Tiles<1>(task, rows, group, part);
+    case 2: return Tiles<2>(task, rows, group, part);
+    case 3: return Tiles<3>(task, rows, group, part);
+    default: return Tiles<4>(task, rows, group, part);
   }
 }
 
 // One row with two whole groups: two streams of weights arrive faster than one.
-HWY_INLINE void TwoGroups(const F32Task& task, size_t group, bool clamps) {
+HWY_INLINE void TwoGroups(const F32Task& task, const Rows<float>& rows, size_t group, bool clamps) {
   constexpr size_t kWidth = kGroupPanels * kFloatLanes;
   const size_t output = group * kWidth;
   const size_t left = task.layout.n - output - 2 * kWidth + kFloatLanes;
   Sums<1, kGroupPanels> sums[2];
   if (task.start) {
-    LoadTile(sums[0], task.start + output, 0, 1, kFloatLanes);
-    LoadTile(sums[1], task.start + output + kWidth, 0, 1, left);
+    LoadTile(sums[0], kFloatLanes, [&](int) { return task.start + output; });
+    LoadTile(sums[1], left, [&](int) { return task.start + output + kWidth; });
   } else {
     ClearTile(sums[0]);
     ClearTile(sums[1]);
   }
   const float* HWY_RESTRICT first = task.weights + output * task.layout.k;
   const float* HWY_RESTRICT second = first + kWidth * task.layout.k;
-  for (size_t s = 0; s < task.segments; ++s) {
-    const float* const a[1] = {task.rows[s] + task.segment};
-    for (auto k = -static_cast<ptrdiff_t>(task.segment); k != 0; ++k, first += kWidth, second += kWidth) {
+  for (size_t s = 0; s < rows.segments; ++s) {
+    const float* const a[1] = {rows.a[0] + rows.offsets[s] + rows.segment};
+    for (auto k = -static_cast<ptrdiff_t>(rows.segment); k != 0; ++k, first += kWidth, second += kWidth) {
       AddProducts(sums[0], first, a, k);
       AddProducts(sums[1], second, a, k);
     }
@@ -189,21 +189,21 @@ HWY_INLINE void TwoGroups(const F32Task& task, size_t group, bool clamps) {
     ClampTile(sums[0], task.low, task.high);
     ClampTile(sums[1], task.low, task.high);
   }
-  StoreTile(sums[0], task.c + output, 0, 1, kFloatLanes);
-  StoreTile(sums[1], task.c + output + kWidth, 0, 1, left);
+  StoreTile(sums[0], rows.c, output, 1, kFloatLanes);
+  StoreTile(sums[1], rows.c, output + kWidth, 1, left);
 }
 
-void Multiply(const F32Task& task, size_t begin, size_t end) {
+void Multiply(const F32Task& task, const Rows<float>& rows, size_t begin, size_t end) {
   constexpr size_t kDepth = kWeightsBytes / (kGroupPanels * kMaxLanes * sizeof(float));  // for all rows
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const bool clamps = task.low > -kInfinity || task.high < kInfinity;
-  const bool parts = task.m > kTileRows<kGroupPanels>;
+  const bool parts = rows.m > kTileRows<kGroupPanels>;
   const size_t step =
-      !parts ? task.segments : std::max<size_t>(1, kDepth / std::max<size_t>(1, task.segment));
-  const size_t length = parts && task.segments == 1 ? std::min(kDepth, task.segment) : task.segment;
+      !parts ? rows.segments : std::max<size_t>(1, kDepth / std::max<size_t>(1, rows.segment));
+  const size_t length = parts && rows.segments == 1 ? std::min(kDepth, rows.segment) : rows.segment;
   for (size_t group = begin; group < end; ++group) {
-    if (task.m == 1 && group + 1 < end && (group + 2) * kGroupPanels <= task.layout.panels()) {
-      TwoGroups(task, group++, clamps);
+    if (rows.m == 1 && group + 1 < end && (group + 2) * kGroupPanels <= task.layout.panels()) {
+      TwoGroups(task, rows, group++, clamps);
       continue;
     }
     Part part{.first_segment = 0,
@@ -215,14 +215,14 @@ void Multiply(const F32Task& task, size_t begin, size_t end) {
               .last = false,
               .clamps = clamps};
     while (!part.last) {
-      part.segments = std::min(step, task.segments - part.first_segment);
-      part.length = std::min(length, task.segment - part.begin);
+      part.segments = std::min(step, rows.segments - part.first_segment);
+      part.length = std::min(length, rows.segment - part.begin);
       const size_t elements = part.segments * part.length;
       part.last = part.before + elements >= task.layout.k;
-      MultiplyPart(task, group, part);
+      MultiplyPart(task, rows, group, part);
       part.first = false;
       part.before += elements;
-      if (task.segments == 1) part.begin += part.length;
+      if (rows.segments == 1) part.begin += part.length;
       else part.first_segment += part.segments;
     }
   }

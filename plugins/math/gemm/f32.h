@@ -10,6 +10,7 @@
 #include <limits>
 #include <vector>
 
+#include "plugins/math/gemm/input.h"
 #include "plugins/math/simd/targets.h"
 
 namespace fusebox::math {
@@ -31,24 +32,20 @@ void PackF32Row(const F32Layout& layout, size_t output, const float* row, float*
 void PackF32(const F32Layout& layout, const float* b, float* to);
 void PackF32Transposed(const F32Layout& layout, const float* b, float* to);
 
-// A row of A is in `segments` parts of `segment` elements each: the lines of an input patch, or one.
+// All rows of A are multiplied by its weights; their results begin and end alike.
 struct F32Task {
-  const float* const* rows;  // [m][segments]
-  size_t m, segments, segment;
   F32Layout layout;
   const float* weights;
   const float* start = nullptr;  // n values a row; null: zeros
   size_t start_stride = 0;       // 0: the same values for every row
-  float* c = nullptr;            // may be `start`
-  size_t ldc = 0;
   float low = -std::numeric_limits<float>::infinity();
   float high = std::numeric_limits<float>::infinity();  // NaN stays NaN
 };
 
 struct F32Kernels {
   size_t lanes;
-  // Groups [begin, end) only.
-  void (*multiply)(const F32Task&, size_t begin, size_t end);
+  // Groups [begin, end) only. Rows of C may be the task's `start`.
+  void (*multiply)(const F32Task&, const Rows<float>&, size_t begin, size_t end);
 };
 
 // The code for every instruction set that this machine has, best first.

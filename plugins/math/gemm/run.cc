@@ -11,18 +11,11 @@ namespace {
 
 // Rows [first, first + count), groups [begin, end).
 void MultiplyRows(const F32Product& product, size_t first, size_t count, size_t begin, size_t end) {
-  const float* rows[kTaskRows];
   F32Task task = product.task;
-  task.rows = rows;
-  task.segments = 1;
-  task.segment = product.a.columns;
-  for (size_t row = first; row < first + count; row += kTaskRows) {
-    task.m = std::min(kTaskRows, first + count - row);
-    for (size_t i = 0; i < task.m; ++i) rows[i] = product.a.at(row + i);
-    task.c = product.task.c + row * task.ldc;
+  ForRows(product.a, product.c, product.ldc, first, count, [&](size_t row, const Rows<float>& rows) {
     if (task.start) task.start = product.task.start + row * task.start_stride;
-    BestF32Kernels().multiply(task, begin, end);
-  }
+    BestF32Kernels().multiply(task, rows, begin, end);
+  });
 }
 
 }  // namespace

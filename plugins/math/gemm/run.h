@@ -11,14 +11,14 @@
 
 namespace fusebox::math {
 
-// The most rows and outputs of a task. The outputs fill whole groups of panels.
-inline constexpr size_t kTaskRows = 64;
+// The most outputs of a task, which fill whole groups of panels.
 inline constexpr size_t kTaskOutputs = 128;
 
-// `a` gives the rows, their number and their segments; the task's are not read.
 struct F32Product {
   StridedRows<float> a;
   F32Task task;
+  float* c;
+  size_t ldc;  // elements from a row of C to the next
 };
 
 // Groups [begin, end) of the outputs, on this thread.

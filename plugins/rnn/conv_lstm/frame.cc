@@ -143,13 +143,11 @@ void Frame::Gather(const float* frame, const Elements& elements, float* to) cons
 
 void Frame::Multiply(const float* frame, const float* weights, const Elements& elements, const float* start,
                      size_t start_stride, float* memory, float* sums) const {
-  math::F32Product product{{},
-                           {.layout = LayoutOf(columns()),
-                            .weights = weights,
-                            .start = start,
-                            .start_stride = start_stride,
-                            .c = sums,
-                            .ldc = width()}};
+  math::F32Product product{
+      {},
+      {.layout = LayoutOf(columns()), .weights = weights, .start = start, .start_stride = start_stride},
+      sums,
+      width()};
   const size_t groups = product.task.layout.groups();
   if (gathers_) {
     Gather(frame, elements, memory);
@@ -192,14 +190,12 @@ void Frame::MultiplyMinimal(const CellCode& code, const float* frame, const floa
       float* const out = products + plane * blocks * width();
       const bool stores = first && outer == 0;
       const math::F32Layout layout = LayoutOf(n);
-      math::Multiply({math::MatrixRows<float>(inputs + plane * blocks * n, blocks, n, n),
-                      {.layout = layout,
-                       .weights = weights,
-                       .start = stores ? nullptr : out,
-                       .start_stride = width(),
-                       .c = out,
-                       .ldc = width()}},
-                     0, layout.groups());
+      math::Multiply(
+          {math::MatrixRows<float>(inputs + plane * blocks * n, blocks, n, n),
+           {.layout = layout, .weights = weights, .start = stores ? nullptr : out, .start_stride = width()},
+           out,
+           width()},
+          0, layout.groups());
     }
   }
 }

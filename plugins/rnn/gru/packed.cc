@@ -116,11 +116,9 @@ class PackedGru final : public GruEngine {
     const auto project = [&](const InputRows& in) {
       MultiplySplit(s, split,
                     {in,
-                     {.layout = GatesLayout(kGruGates, inputs_),
-                      .weights = input_weights(),
-                      .start = bias(),
-                      .c = x,
-                      .ldc = width}});
+                     {.layout = GatesLayout(kGruGates, inputs_), .weights = input_weights(), .start = bias()},
+                     x,
+                     width});
     };
     const auto step = [&](size_t, size_t in_chunk, const StepRows& at) {
       Step(spec, s, split, rows, {x + in_chunk * rows * width, h, h + rows * width}, at);
@@ -135,9 +133,9 @@ class PackedGru final : public GruEngine {
                   {math::MatrixRows(at.before, rows, at.before_stride, cells_),
                    {.layout = GatesLayout(reset_after_ ? 3 : 2, cells_),
                     .weights = recurrent(),
-                    .start = recurrent_bias(),
-                    .c = products.h,
-                    .ldc = width}});
+                    .start = recurrent_bias()},
+                   products.h,
+                   width});
     GruTask cell{
         rows,      cells_,           padded_,  products.x,      width,           products.h,          width,
         at.before, at.before_stride, at.after, at.after_stride, spec.activation, spec.gate_activation};
@@ -148,10 +146,9 @@ class PackedGru final : public GruEngine {
     code_.gru_reset(reset);
     MultiplySplit(s, split,
                   {math::MatrixRows<float>(products.reset, rows, padded_, cells_),
-                   {.layout = GatesLayout(1, cells_),
-                    .weights = candidate(),
-                    .c = products.h + 2 * padded_,
-                    .ldc = width}});
+                   {.layout = GatesLayout(1, cells_), .weights = candidate()},
+                   products.h + 2 * padded_,
+                   width});
     code_.gru_before(cell);
   }
 

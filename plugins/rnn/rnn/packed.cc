@@ -75,11 +75,9 @@ class PackedRnn final : public RnnEngine {
     const auto project = [&](const InputRows& in) {
       MultiplySplit(s, split,
                     {in,
-                     {.layout = LayoutOf(padded_, inputs_),
-                      .weights = input_weights(),
-                      .start = bias(),
-                      .c = sums,
-                      .ldc = padded_}});
+                     {.layout = LayoutOf(padded_, inputs_), .weights = input_weights(), .start = bias()},
+                     sums,
+                     padded_});
     };
     const auto step = [&](size_t, size_t in_chunk, const StepRows& at) {
       float* const of_step = sums + in_chunk * rows * padded_;
@@ -88,9 +86,9 @@ class PackedRnn final : public RnnEngine {
                      {.layout = LayoutOf(padded_, cells_),
                       .weights = recurrent(),
                       .start = of_step,
-                      .start_stride = padded_,
-                      .c = of_step,
-                      .ldc = padded_}});
+                      .start_stride = padded_},
+                     of_step,
+                     padded_});
       for (size_t r = 0; r < rows; ++r)
         code_.activate(spec.activation, cells_, of_step + r * padded_, at.after + r * at.after_stride);
     };

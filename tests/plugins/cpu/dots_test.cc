@@ -40,19 +40,22 @@ struct Operands {
     fill(b, size.n, k, k, 11);
     fill(bias, 1, size.n, size.n, 3);
     c.assign(static_cast<size_t>(size.m * ldc), T(77));
-    for (int64_t i = 0; i < size.m * size.segments; ++i) rows.push_back(a.data() + i * lda);
+    for (int64_t i = 0; i < size.m; ++i) {
+      from.push_back(a.data() + i * size.segments * lda);
+      to.push_back(c.data() + i * ldc);
+    }
+    for (int64_t s = 0; s < size.segments; ++s) offsets.push_back(s * lda);
   }
-  DotTask<T> task(bool with_bias, Activation activation) {
-    return {.rows = rows.data(),
-            .m = size.m,
-            .segments = size.segments,
-            .segment = size.segment,
-            .b = b.data(),
-            .n = size.n,
-            .bias = with_bias ? bias.data() : nullptr,
-            .c = c.data(),
-            .ldc = ldc,
-            .activation = activation};
+  DotTask<T> task(bool with_bias, Activation activation) const {
+    return {.b = b.data(), .n = size.n, .bias = with_bias ? bias.data() : nullptr, .activation = activation};
+  }
+  math::Rows<T> rows() const {
+    return {from.data(),
+            to.data(),
+            static_cast<size_t>(size.m),
+            offsets.data(),
+            static_cast<size_t>(size.segments),
+            static_cast<size_t>(size.segment)};
   }
   T at(int64_t row, int64_t p) const {
     return a[static_cast<size_t>((row * size.segments + p / size.segment) * lda + p % size.segment)];
@@ -74,7 +77,9 @@ struct Operands {
   Size size;
   int64_t k, lda, ldc;
   std::vector<T> a, b, bias, c;
-  std::vector<const T*> rows;
+  std::vector<const T*> from;
+  std::vector<T*> to;
+  std::vector<ptrdiff_t> offsets;
 };
 
 template <class T>
@@ -97,9 +102,9 @@ void ExpectProduct(const Operands<T>& x, bool with_bias, bool relu) {
 }
 
 template <class T>
-void MultiplyBy(const DotKernels& code, const DotTask<T>& task) {
-  if constexpr (std::is_same_v<T, float>) code.f32(task);
-  else code.f64(task);
+void MultiplyBy(const DotKernels& code, const DotTask<T>& task, const math::Rows<T>& rows) {
+  if constexpr (std::is_same_v<T, float>) code.f32(task, rows);
+  else code.f64(task, rows);
 }
 
 template <class T>
@@ -114,7 +119,8 @@ TYPED_TEST(Dots, AreThoseOfPlainLoopsInEveryCode) {
       for (const bool with_bias : {false, true}) {
         for (const bool relu : {false, true}) {
           Operands<TypeParam> x(size);
-          MultiplyBy(*AllDotKernels()[code], x.task(with_bias, relu ? Activation::kRelu : Activation::kNone));
+          MultiplyBy(*AllDotKernels()[code], x.task(with_bias, relu ? Activation::kRelu : Activation::kNone),
+                     x.rows());
           ExpectProduct(x, with_bias, relu);
         }
       }
@@ -126,8 +132,8 @@ TYPED_TEST(Dots, UseTheBestCode) {
   for (const Size& size : kSizes) {
     Operands<TypeParam> best(size);
     Operands<TypeParam> chosen(size);
-    MultiplyBy(*AllDotKernels().front(), best.task(true, Activation::kNone));
-    Multiply(chosen.task(true, Activation::kNone));
+    MultiplyBy(*AllDotKernels().front(), best.task(true, Activation::kNone), best.rows());
+    Multiply(chosen.task(true, Activation::kNone), chosen.rows());
     ASSERT_EQ(best.c, chosen.c);
   }
 }
@@ -138,7 +144,10 @@ TYPED_TEST(Dots, ReadRowsOfAMatrix) {
     std::vector<TypeParam> matrix;
     for (int64_t i = 0; i < size.m; ++i)
       for (int64_t p = 0; p < x.k; ++p) matrix.push_back(x.at(i, p));
-    Multiply(matrix.data(), x.k, x.task(true, Activation::kNone));
+    const auto k = static_cast<size_t>(x.k);
+    Multiply(
+        DotProduct<TypeParam>{math::MatrixRows<TypeParam>(matrix.data(), static_cast<size_t>(size.m), k, k),
+                              x.task(true, Activation::kNone), x.c.data(), x.ldc});
     ExpectProduct(x, true, false);
   }
 }
@@ -147,7 +156,7 @@ TYPED_TEST(Dots, KeepNanOfTheirRow) {
   for (const DotKernels* code : AllDotKernels()) {
     Operands<TypeParam> x({3, 5, 1, 9});
     x.a[static_cast<size_t>(x.lda + 8)] = std::numeric_limits<TypeParam>::quiet_NaN();
-    MultiplyBy(*code, x.task(true, Activation::kNone));
+    MultiplyBy(*code, x.task(true, Activation::kNone), x.rows());
     for (int64_t i = 0; i < 3; ++i)
       for (int64_t j = 0; j < 5; ++j) EXPECT_EQ(std::isnan(x.c[static_cast<size_t>(i * x.ldc + j)]), i == 1);
   }

@@ -61,28 +61,28 @@ void ExpectProduct(const F32Kernels& code, const Case& c) {
   std::vector<float> packed(layout.elements(), std::nanf(""));
   PackF32(layout, b.data(), packed.data());
   const size_t segment = c.k / c.segments;
-  std::vector<std::vector<float>> parts;
-  std::vector<const float*> rows;
-  for (size_t i = 0; i < c.m * c.segments; ++i) {
-    const auto from = a.begin() + static_cast<ptrdiff_t>(i * segment);
-    parts.emplace_back(from, from + static_cast<ptrdiff_t>(segment));
-  }
-  for (const std::vector<float>& part : parts) rows.push_back(part.data());
+  const size_t gap = 2;  // between segments, which nothing may read
+  std::vector<float> parts(c.m * c.segments * (segment + gap), std::nanf(""));
+  for (size_t i = 0; i < c.m * c.segments; ++i)
+    std::copy_n(a.begin() + static_cast<ptrdiff_t>(i * segment), segment,
+                parts.begin() + static_cast<ptrdiff_t>(i * (segment + gap)));
   const size_t ldc = c.n + 3;
   std::vector<float> out(c.m * ldc + 1, 55);
-  code.multiply({.rows = rows.data(),
-                 .m = c.m,
-                 .segments = c.segments,
-                 .segment = segment,
-                 .layout = layout,
+  std::vector<const float*> from;
+  std::vector<float*> to;
+  for (size_t i = 0; i < c.m; ++i) {
+    from.push_back(parts.data() + i * c.segments * (segment + gap));
+    to.push_back(out.data() + i * ldc);
+  }
+  std::vector<ptrdiff_t> offsets;
+  for (size_t s = 0; s < c.segments; ++s) offsets.push_back(static_cast<ptrdiff_t>(s * (segment + gap)));
+  code.multiply({.layout = layout,
                  .weights = packed.data(),
                  .start = c.starts ? start.data() : nullptr,
                  .start_stride = c.starts_per_row ? c.n : 0,
-                 .c = out.data(),
-                 .ldc = ldc,
                  .low = c.low,
                  .high = c.high},
-                0, layout.groups());
+                {from.data(), to.data(), c.m, offsets.data(), c.segments, segment}, 0, layout.groups());
   for (size_t i = 0; i < c.m; ++i) {
     for (size_t j = 0; j < c.n; ++j) {
       const Sum sum = Expected(c, i, j, a, b, start);
@@ -137,12 +137,12 @@ TEST(F32Gemm, DoesNotDependOnTheTiling) {
     F32Choice::for_test = code;
     std::vector<float> all(13 * n);
     std::vector<float> one(n);
-    F32Product product{MatrixRows(a.data(), 13, k, k),
-                       {.layout = layout, .weights = packed.data(), .c = all.data(), .ldc = n}};
+    F32Product product{
+        MatrixRows(a.data(), 13, k, k), {.layout = layout, .weights = packed.data()}, all.data(), n};
     Multiply(product, 0, layout.groups());
     for (size_t row = 0; row < 13; ++row) {
       product.a = MatrixRows(a.data() + row * k, 1, k, k);
-      product.task.c = one.data();
+      product.c = one.data();
       for (size_t group = 0; group < layout.groups(); ++group) Multiply(product, group, group + 1);
       EXPECT_TRUE(std::equal(one.begin(), one.end(), all.begin() + static_cast<ptrdiff_t>(row * n))) << row;
     }
@@ -158,17 +158,10 @@ TEST(F32Gemm, PassesNaNThroughClamps) {
     const std::vector<float> a = {1, std::nanf("")};
     const float* const row = a.data();
     std::vector<float> out(3);
-    code->multiply({.rows = &row,
-                    .m = 1,
-                    .segments = 1,
-                    .segment = 2,
-                    .layout = layout,
-                    .weights = packed.data(),
-                    .c = out.data(),
-                    .ldc = 3,
-                    .low = 0,
-                    .high = 6},
-                   0, 1);
+    float* const to = out.data();
+    const ptrdiff_t beginning = 0;
+    code->multiply({.layout = layout, .weights = packed.data(), .low = 0, .high = 6},
+                   {&row, &to, 1, &beginning, 1, 2}, 0, 1);
     for (const float value : out) EXPECT_TRUE(std::isnan(value));
   }
 }
