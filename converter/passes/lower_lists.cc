@@ -110,12 +110,13 @@ class ListLowering {
     Function& cond = Callee(module_, node, "cond_subgraph_index");
     Function& body = Callee(module_, node, "body_subgraph_index");
     for (size_t i = 0; i < node.operands.size(); ++i) {
-      Type& inside = body.value(body.inputs[i]).type;
-      if (inside.dtype != DType::kVariant || t.in_type(i).dtype == DType::kVariant) continue;
+      Value& inside = body.value(body.inputs[i]);
+      if (inside.type.dtype != DType::kVariant || t.in_type(i).dtype == DType::kVariant) continue;
       Type carried = t.in_type(i);
       if (carried.shape.rank() > 0 && Grows(module_, body, body.inputs[i]))
         carried.shape.dims()[0] = Shape::kUnknown;
-      cond.value(cond.inputs[i]).type = inside = f.value(node.results[i]).type = carried;
+      for (Value* const value : {&cond.value(cond.inputs[i]), &inside, &f.value(node.results[i])})
+        MakeDense(*value, carried);
     }
     FUSEBOX_TRY(Run(cond));
     FUSEBOX_TRY(Run(body));
@@ -128,9 +129,9 @@ class ListLowering {
     for (const char* branch : kBranches) {
       Function& callee = Callee(module_, node, branch);
       for (size_t i = 0; i < callee.inputs.size(); ++i) {
-        Type& inside = callee.value(callee.inputs[i]).type;
-        if (inside.dtype == DType::kVariant && t.in_type(i + 1).dtype != DType::kVariant)
-          inside = t.in_type(i + 1);
+        Value& inside = callee.value(callee.inputs[i]);
+        if (inside.type.dtype == DType::kVariant && t.in_type(i + 1).dtype != DType::kVariant)
+          MakeDense(inside, t.in_type(i + 1));
       }
       FUSEBOX_TRY(Run(callee));
     }
@@ -139,11 +140,17 @@ class ListLowering {
     for (size_t i = 0; i < node.results.size(); ++i) {
       const Type& a = then.value(then.outputs[i]).type;
       const Type& b = other.value(other.outputs[i]).type;
-      Type& given = f.value(node.results[i]).type;
-      if (given.dtype == DType::kVariant && a.dtype == b.dtype && a.dtype != DType::kVariant)
-        given = Common(a, b);
+      Value& given = f.value(node.results[i]);
+      if (given.type.dtype == DType::kVariant && a.dtype == b.dtype && a.dtype != DType::kVariant)
+        MakeDense(given, Common(a, b));
     }
     return false;
+  }
+
+  // A file stores the types of a list's items with the list. LiteRT rejects them on other tensors.
+  static void MakeDense(Value& list, Type type) {
+    list.type = std::move(type);
+    list.extra.clear();
   }
 
   static Type Common(const Type& a, const Type& b) {

@@ -315,8 +315,7 @@ class Fuser {
     }
     for (const auto& n : replacement.nodes)
       report.emitted.push_back(n->is(Op::kCustom) ? n->name : std::string(Name(n->op)));
-    if (options_.for_file && options_.keep_bodies == FusionOptions::KeepBodies::kAll && !node.body.empty())
-      report.replaced = NodesOf(module_, node.body);
+    if (options_.for_file && !node.body.empty()) report.replaced = NodesOf(module_, node.body);
     KeepBody(module_, caller, node, replacement, options_.keep_bodies, said.reasons);
     const size_t added = replacement.nodes.size();
     report.why = "fused by " + said.rule;

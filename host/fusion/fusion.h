@@ -38,7 +38,7 @@ struct SiteReport {
   std::string verification;       // from approve: "agrees (f64, 12 cases, worst 3.1e-7)"; empty: none
   bool compared = false;          // from approve; false with a verification: "not verified: ..."
   std::vector<std::string> emitted;    // ops that replaced it, after folding
-  std::vector<ReplacedNode> replaced;  // converter, KeepBodies::kAll: of the body, at most 512
+  std::vector<ReplacedNode> replaced;  // converter: of the body, at most 512
 };
 
 // The site for people: "sequential/lstm: lstm" for the call sequential/lstm/PartitionedCall of lstm_<UUID>.

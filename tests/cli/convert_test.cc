@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -53,6 +54,10 @@ TEST(Convert, PrintsTheReportAsJson) {
                                  PluginFolder("fusebox.rnn"), "--json", "--report", Path("report.json")});
   ASSERT_EQ(done.status, 0) << done.err;
   EXPECT_EQ(done.Json()["sites"][0]["fused"], true);
+  const nlohmann::json replaced = done.Json()["sites"][0]["replaced"];
+  const auto loop = std::ranges::find(replaced, "WHILE", [](const auto& node) { return node["op"]; });
+  ASSERT_NE(loop, replaced.end());
+  EXPECT_EQ((*loop)["name"], "StatelessWhile");
   EXPECT_EQ(done.Json()["error"], nullptr);
   EXPECT_EQ(done.out, ReadTextFile(Path("report.json")).value_or(""));
   const Finished failed = Fusebox({"convert", Path("missing"), "-o", Path("out2.tflite"), "--json"});

@@ -81,8 +81,17 @@ class Fusebox:
         return any(node['inputs'] and node['inputs'][0]['dtype'] == 'f32' and
                    any(value['constant'] and value['dtype'] == 'i8' for value in node['inputs']) for node in self.main(model)['nodes'])
 
-    def run(self, model, folder, inputs=None, seed=1):
+    def input_names(self, model):
+        """Those of the first signature, or of the main function."""
+        document = self.inspect(model)
+        names = [value['name'] for value in document['subgraphs'][0]['inputs']]
+        return document['signatures'][0]['inputs'] if document.get('signatures') else names
+
+    def run(self, model, folder, inputs=None, seed=1, values=()):
+        """Runs on a folder of inputs, or on generated ones; `values` has files for some, by name."""
         given = ['--input-dir', inputs] if inputs else ['--seed', seed]
+        for name, file in dict(values).items():
+            given += ['--input', f'{name}={file}']
         status, errors = self.call('run', model, '--output-dir', folder, *given, *self.options)
         if status != 0:
             crashed = not isinstance(status, int) or status < 0 or status == 3

@@ -23,9 +23,21 @@ of each difference is counted:
     known         listed in KNOWN
     unknown       none of these
 
---table writes a row for each file. --rewritten compares what `fusebox convert` writes for each .tflite file instead of the file. --not-in-stock runs the files that stock TensorFlow Lite 2.9 does not run, according to
-MODELS/STOCK.tsv; --samples the models of write_models only. Exits with 1 if a difference, a crash of Fusebox or a file that only
-LiteRT runs has no known cause, or if no file is equal. All files take some minutes.
+So is the cause of each failure, by the messages in FAILURES:
+
+    custom op     an op without a kernel, or ops of TensorFlow
+    state         variable tensors, which LiteRT rejects
+    no result     LiteRT does not write an output: its size is computed, it is an input, or it is listed twice
+    type          an input has a type that LiteRT's API does not accept
+    check         LiteRT rejects the file, or crashes
+    invalid       the file is not valid
+    no model      weights without layers, or the class of a model without its code
+    translation   an op of TensorFlow or of its text library that Fusebox does not translate
+
+--table writes a row for each file. --rewritten compares what `fusebox convert` writes for each .tflite file instead of the file.
+--not-in-stock runs the files that stock TensorFlow Lite 2.9 does not run, according to MODELS/STOCK.tsv; --samples the models of
+write_models only. Exits with 1 if an outcome other than equal has no known cause, or if no file is equal. All files take some
+minutes.
 """
 import argparse
 import collections
@@ -37,6 +49,7 @@ import sys
 import tempfile
 
 import engines
+import numpy as np
 
 INLINE = ['--composites', 'inline']
 FORMS = {'fused': [], 'inline': INLINE, 'dynamic': [*INLINE, '--quantize', 'dynamic'], 'int8': [*INLINE, '--quantize', 'int8']}
@@ -45,19 +58,55 @@ COLUMNS = ('file', 'outcome', 'cause', 'difference', 'xnnpack', 'kernels', 'Fuse
 HYBRID = 0.1  # of the largest value
 # Parts of names of files that differ for a reason of their own.
 POOLS = 'AVERAGE_POOL_2D of 8 bits rounds ties away from zero in kernels and LiteRT, to even in XNNPACK of Fusebox'
-UNRANKED = 'an input of unknown rank, for which `fusebox run` needs a file'
+SCALES = 'LiteRT returns zeros for BATCH_MATMUL of i16 by i8 with a scale per channel'
+ROOT = 'RSQRT: Fusebox returns the nearest value, LiteRT computes in fixed point'
 KNOWN = {
-    'conv_relu_two_consumers (int8)': 'RELU of 8 bits between two scales: XNNPACK of Fusebox returns another step than kernels and LiteRT',
-    'dbface_keras_256x256_integer_quant': 'HARD_SWISH of 8 bits: XNNPACK of Fusebox returns another step than kernels and LiteRT',
+    'dbface_keras_256x256_integer_quant': 'HARD_SWISH of 8 bits: XNNPACK of Fusebox returns the nearest step, kernels and LiteRT another',
     'model_profiler/config/tflite/image_classification': POOLS,
     'keyword_spotting_on_off_v3': POOLS,
-    'traffic_model': 'the order of detections with nearly equal scores; with XNNPACK for all nodes, boxes differ by 0.13 %',
-    'simple_scatter_nd_op': 'the generated indices are outside of the result, which Fusebox reports',
-    'saved_model_v2_mini': UNRANKED,
-    'tests/models/regression/saved_model': UNRANKED,
-    'saved_model_using_python/model': UNRANKED,
-    'single_rsqrt_default_a8w8_recipe_quantized': 'Fusebox returns the nearest value, LiteRT computes in fixed point',
-    'static_w8_a16_quantized': 'LiteRT returns zeros for BATCH_MATMUL of i16 by i8 with a scale per channel',
+    'single_rsqrt_default_a8w8_recipe_quantized': ROOT,
+    'single_rsqrt_default_a16w8_recipe_quantized': ROOT,
+    'static_w8_a16_quantized': SCALES,
+}
+
+# Causes of other outcomes: the engine that fails, a part of its message, the cause. The first that fits counts.
+FAILURES = (
+    ('Fusebox', 'no kernel for', 'custom op'),
+    ('Fusebox', 'its body is a placeholder', 'custom op'),
+    ('Fusebox', 'there is no translation', 'translation'),
+    ('Fusebox', 'before anything defines it', 'invalid'),
+    ('Fusebox', 'is quantized along dimension', 'invalid'),
+    ('Fusebox', 'is outside of rank', 'invalid'),
+    ('Fusebox', 'missing, although', 'invalid'),
+    ('Fusebox', 'refers to', 'invalid'),
+    ('Fusebox', 'results for strings of rank', 'translation'),
+    ('Fusebox', 'not the two sides of one condition', 'translation'),
+    ('Fusebox', 'weights only, no model', 'no model'),
+    ('Fusebox', 'custom model class', 'no model'),
+    ('LiteRT', 'Variable tensors', 'state'),
+    ('LiteRT', 'unresolved custom op', 'custom op'),
+    ('LiteRT', 'Select TensorFlow op', 'custom op'),
+    ('LiteRT', 'does not write', 'no result'),
+    ('LiteRT', 'allocation_type', 'no result'),
+    ('LiteRT', 'is of type', 'type'),
+    ('LiteRT', 'Element type', 'type'),
+    ('LiteRT', 'Signature has incorrect number', 'check'),
+    ('LiteRT', 'litert_tensor_buffer.h', 'check'),
+    ('LiteRT', 'crash', 'check'),
+)
+
+TRANSPOSED = [1, 3, 12, 64], [1, 3, 22, 32], [1, 3, 42, 32], [1, 4, 82, 16], [1, 4, 162, 8]
+SCALAR = np.float32(1.5)
+# Inputs by number, for parts of names: sizes, indices, divisors and positive values that fit the file; scalars for unknown ranks.
+INPUTS = {
+    'simple_floor_mod': {0: np.int32([7, -7, 8, -8, 0]), 1: np.int32([3, 3, -3, -3, 5])},
+    'simple_scatter_nd_op': {0: np.int32([[0, 1, 1, 2], [0, 5, 3, 100]])},
+    'models/single_slice': {0: np.int32([0, 1, 0]), 1: np.int32([2, 2, 3]), 2: np.arange(60, dtype=np.float32).reshape(3, 4, 5)},
+    'single_rsqrt_default_a16w8': {0: np.arange(1, 32768, 32, dtype=np.int16).reshape(1, 32, 32)},
+    **{f'transpose_conv{i}.tflite': {0: np.int32(dims)} for i, dims in enumerate(TRANSPOSED)},
+    'testdata/saved_model_v2_mini': {0: SCALAR},
+    'tests/models/regression/saved_model': {0: SCALAR},
+    'saved_model_using_python/model': {0: SCALAR, 1: SCALAR},
 }
 
 
@@ -72,7 +121,7 @@ class Sweep:
     def compare(self, name, file):
         """Adds a row, and returns the outcomes of Fusebox and LiteRT."""
         with tempfile.TemporaryDirectory(dir=self.work) as folder:
-            ours = self.ours.run(file, f'{folder}/ours')
+            ours = self.ours.run(file, f'{folder}/ours', values=self.values(name, file, folder))
             theirs = self.litert.run(file, f'{folder}/theirs', ours.inputs if ours.ok else None)
             if theirs.ok and (names := self.ours.unwritten(file)):
                 theirs = engines.Outcome('run', f'does not write {", ".join(names)}: an input, or listed twice')
@@ -88,10 +137,17 @@ class Sweep:
                     row['cause'] = self.cause(row, file)
             else:
                 row['outcome'] = 'only ours' if ours.ok else 'only litert' if theirs.ok else 'neither'
-                if row['outcome'] == 'only litert' or ours.status.startswith('crash'):
-                    row['cause'] = self.cause(row, file)
+                row['cause'] = self.cause_of_failure(row)
         self.add(row)
         return ours, theirs
+
+    def values(self, name, file, folder):
+        """Writes the INPUTS of a file; returns the paths by name."""
+        paths = {}
+        for i, array in next((INPUTS[part] for part in INPUTS if part in name), {}).items():
+            paths[self.ours.input_names(file)[i]] = f'{folder}/value{i}.npy'
+            np.save(f'{folder}/value{i}.npy', array)
+        return paths
 
     def add(self, row):
         self.rows.append(row)
@@ -115,6 +171,10 @@ class Sweep:
         share = re.search(r': (\S+) of the largest value', row['difference'])
         return 'hybrid' if share and float(share[1]) < HYBRID and self.ours.is_hybrid(file) else 'unknown'
 
+    def cause_of_failure(self, row):
+        failed = 'LiteRT' if row['Fusebox'] == 'ok' else 'Fusebox'
+        return next((cause for engine, part, cause in FAILURES if engine == failed and part in row[failed]), 'unknown')
+
     def convert(self, name, source):
         outcomes = {}
         for form, options in FORMS.items():
@@ -134,8 +194,8 @@ class Sweep:
         status, errors = self.ours.call('convert', source, '-o', out, '--quiet', *options, seconds=300)
         if status == 0:
             return self.compare(name, out)
-        row = dict.fromkeys(COLUMNS, '') | {'file': name, 'outcome': 'not converted'}
-        self.add(row | {'Fusebox': ' '.join(errors.split())[:300]})
+        row = dict.fromkeys(COLUMNS, '') | {'file': name, 'outcome': 'not converted', 'Fusebox': ' '.join(errors.split())[:300]}
+        self.add(row | {'cause': self.cause_of_failure(row)})
         return None
 
     def calibrate(self, samples):
@@ -196,9 +256,11 @@ def main():
     if options.table:
         lines = [COLUMNS] + [[row[column] for column in COLUMNS] for row in sweep.rows]
         pathlib.Path(options.table).write_text(''.join('\t'.join(line) + '\n' for line in lines))
-    for column in ('outcome', 'cause'):
-        for value, count in collections.Counter(row[column] for row in sweep.rows if row[column]).most_common():
-            print(f'{column} {value}: {count}')
+    for value, count in collections.Counter(row['outcome'] for row in sweep.rows).most_common():
+        print(f'{value}: {count}')
+        causes = collections.Counter(row['cause'] for row in sweep.rows if row['outcome'] == value and row['cause'])
+        for cause, files_of_cause in causes.most_common():
+            print(f'    {cause}: {files_of_cause}')
     unknown = any(row['cause'] == 'unknown' for row in sweep.rows)
     return 1 if unknown or all(row['outcome'] != 'equal' for row in sweep.rows) else 0
 

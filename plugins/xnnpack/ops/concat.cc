@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CONCATENATION and PACK. XNNPACK joins up to five values of equal quantization at a time.
+// CONCATENATION and PACK. XNNPACK joins up to five values of equal quantization at a time. Operands with other
+// scales are requantized first.
 #include "plugins/xnnpack/partition/op.h"
 #include "plugins/xnnpack/partition/releases.h"
 
@@ -54,7 +55,7 @@ void DefineConcat(const NetworkNode& node, Subgraph& graph) {
     sizes.push_back(static_cast<size_t>(in.dim(static_cast<int>(axis))));
     if (!Quantized(in) || TensorQuantOf(in) == TensorQuantOf(out)) continue;
     const uint32_t converted = graph.Temporary(DatatypeOf(out), TensorQuantOf(out), DimsOf(in));
-    graph.Requantize(ids.back(), TensorQuantOf(in), converted, TensorQuantOf(out), DimsOf(in));
+    graph.Requantize(ids.back(), converted, DimsOf(in));
     ids.back() = converted;
   }
   Join(graph, node, ids, sizes, axis, graph.Out(node));

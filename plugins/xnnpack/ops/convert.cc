@@ -14,12 +14,18 @@ void SupportsQuantize(const NetworkNode& node) {
   node.require(Quantized(node.out(0)), "DTYPE", "the result is not quantized");
 }
 
+// XNNPACK's conversion between two scales is up to a step off. It is used here for the bits of TFLite's XNNPACK
+// delegate and LiteRT.
+bool ConvertsDirectly(Tensor in, Tensor out) {
+  const float ratio = TensorQuantOf(in).scale / TensorQuantOf(out).scale;
+  return in.dtype() == out.dtype() && Within(ratio, 0x1p-8f, 0x1p+7f);
+}
+
 void DefineQuantize(const NetworkNode& node, Subgraph& graph) {
   const Tensor in = node.in(0);
   const Tensor out = node.out(0);
-  if (!Quantized(in)) return graph.Convert(graph.In(node, 0), graph.Out(node));
-  graph.Requantize(graph.In(node, 0), TensorQuantOf(in), graph.Out(node), TensorQuantOf(out), DimsOf(in),
-                   in.dtype() == out.dtype());
+  if (!Quantized(in) || ConvertsDirectly(in, out)) return graph.Convert(graph.In(node, 0), graph.Out(node));
+  graph.Requantize(graph.In(node, 0), graph.Out(node), DimsOf(in));
 }
 
 void SupportsDequantize(const NetworkNode& node) {

@@ -95,15 +95,12 @@ void DefineClamp(const NetworkNode& node, Subgraph& graph, float min, float max)
   xnn_unary_params params{};
   params.clamp.min = min;
   params.clamp.max = max;
-  uint32_t in = graph.In(node, 0);
-  if (Quantized(node.in(0)) && TensorQuantOf(node.in(0)) != TensorQuantOf(node.out(0))) {
-    const uint32_t converted =
-        graph.Temporary(DatatypeOf(node.out(0)), TensorQuantOf(node.out(0)), DimsOf(node.out(0)));
-    graph.Requantize(in, TensorQuantOf(node.in(0)), converted, TensorQuantOf(node.out(0)),
-                     DimsOf(node.out(0)));
-    in = converted;
-  }
-  graph.Check(xnn_define_unary(graph.get(), xnn_unary_clamp, &params, in, graph.Out(node), 0));
+  if (!Quantized(node.in(0)) || TensorQuantOf(node.in(0)) == TensorQuantOf(node.out(0)))
+    return DefineWith(node, graph, xnn_unary_clamp, &params);
+  const uint32_t in = graph.FloatIn(node, 0);
+  graph.FloatOut(node, [&](uint32_t out) {
+    graph.Check(xnn_define_unary(graph.get(), xnn_unary_clamp, &params, in, out, 0));
+  });
 }
 
 void DefineRelu(const NetworkNode& node, Subgraph& graph) { DefineClamp(node, graph, 0, INFINITY); }

@@ -128,9 +128,7 @@ void Subgraph::Convert(uint32_t from, uint32_t to) {
   Check(xnn_define_unary(subgraph_, xnn_unary_convert, nullptr, from, to, 0));
 }
 
-void Subgraph::Requantize(uint32_t from, TensorQuant from_affine, uint32_t to, TensorQuant to_affine,
-                          const Dims& dims, bool same_type) {
-  if (same_type && Within(from_affine.scale / to_affine.scale, 0x1p-8f, 0x1p+7f)) return Convert(from, to);
+void Subgraph::Requantize(uint32_t from, uint32_t to, const Dims& dims) {
   const uint32_t real = Temporary(xnn_datatype_fp32, {}, dims);
   Convert(from, real);
   Convert(real, to);

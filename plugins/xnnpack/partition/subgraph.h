@@ -67,9 +67,9 @@ class Subgraph {
   // Runs `define` on an f32 value that becomes the result, quantized or not.
   void FloatOut(const NetworkNode& node, const std::function<void(uint32_t id)>& define);
   void Convert(uint32_t from, uint32_t to);
-  // Converts between two quantizations; through f32 if XNNPACK's multipliers are out of range.
-  void Requantize(uint32_t from, TensorQuant from_affine, uint32_t to, TensorQuant to_affine,
-                  const Dims& dims, bool same_type = true);
+  // Converts between two quantizations, to the nearest step: through f32, because the factor of XNNPACK's own
+  // conversion has 8 bits. Its results are up to a step off.
+  void Requantize(uint32_t from, uint32_t to, const Dims& dims);
 
   // Calls `define` with the result's id and the range of its activation. Adds a bias that is not constant
   // here (another partition unpacks it) afterwards.

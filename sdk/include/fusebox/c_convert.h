@@ -58,9 +58,9 @@ typedef void (*fusebox_convert_progress)(void* user, const char* pass, uint64_t 
  *                                            inputs and outputs (float32)
  *   "require_full_fusion": bool              a composite that is not fused is an error (false)
  * `report`, if not NULL, receives what `fusebox convert --report` writes, also after a failure (NULL if the
- * arguments are wrong): signatures, fusion sites with the reason of each refusal, variables, ops before and
- * after, notes. A fusion that verification refused is no error: the composite keeps its body, and
- * "verification_failed" is true. */
+ * arguments are wrong): signatures, fusion sites with the reason of each refusal and the nodes that were
+ * replaced, variables, ops before and after, notes. A fusion that verification refused is no error: the
+ * composite keeps its body, and "verification_failed" is true. */
 FUSEBOX_API fusebox_status fusebox_convert(const char* source, const char* destination, const char* options,
                                            fusebox_convert_progress progress, void* user, char** report,
                                            char** error) FBX_NOEXCEPT;
