@@ -107,6 +107,10 @@ Status QuantizeWeights(Context& context) {
     if (context.f16_weights) KeepFloat16(context);
     return {};
   }
+  if (options.quantization == Quantization::kInt8) {
+    for (const Signature& signature : context.module.signatures)
+      quantize::SplitBidirectional(context, *context.module.Find(signature.function));
+  }
   const auto before = options.calibration.empty() ? nullptr : Clone(context.module);
   QuantizeConstants(context);
   if (!before) {

@@ -89,6 +89,13 @@ struct Scheme {
 using QuantizedValues = std::map<ValueId, ValueId>;
 QuantizedValues ToInt8(Context&, Function&, const Measured&, Scheme = {});
 
+// ---- bidirectional.cc: before calibration for int8
+
+// Replaces each BIDIRECTIONAL_SEQUENCE_LSTM whose cells may become integers by two
+// UNIDIRECTIONAL_SEQUENCE_LSTM, with a REVERSE_V2 before and behind the backward one and a CONCATENATION of
+// merged outputs. Results keep their values. Notes why others stay.
+void SplitBidirectional(Context&, Function&);
+
 // ---- ends.cc: types of inputs and outputs
 
 // Gives the f32 inputs and outputs of a function after ToInt8 these types: kF32, kI8 or kU8, or with i16

@@ -163,6 +163,8 @@ int Transpose(const Operands& in) {
   return in.is(0, DType::kI16) ? 5 : in.is(0, DType::kBool) ? 3 : in.is(0, DType::kI8) ? 2 : 1;
 }
 
+int ReverseV2(const Operands& in) { return in.is(0, DType::kI8) ? 3 : in.is(0, DType::kBool) ? 2 : 1; }
+
 int Split(const Operands& in) {
   if (in.is(1, DType::kI16)) return 4;
   return in.is(1, DType::kI32) ? 3 : in.is(1, DType::kI8) ? 2 : 1;

@@ -27,6 +27,7 @@ int Div(const Operands&);
 int Pad(const Operands&);
 int Transpose(const Operands&);
 int Gather(const Operands&);
+int ReverseV2(const Operands&);
 int Split(const Operands&);
 int BroadcastTo(const Operands&);
 int EmbeddingLookup(const Operands&);

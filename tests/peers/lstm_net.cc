@@ -14,7 +14,8 @@ using Dims = std::vector<int64_t>;
 // The op's 24 operands, but for the input and the states.
 class FloatOperands {
  public:
-  FloatOperands(Net& net, const LstmNet& of) : net_(net), of_(of), operands_(24, kNoValue) {}
+  FloatOperands(Net& net, const LstmNet& of, uint32_t first_seed = 0)
+      : net_(net), of_(of), first_seed_(first_seed), operands_(24, kNoValue) {}
 
   std::vector<ValueId> Add() {
     for (size_t k = of_.cifg ? 1 : 0; k < 4; ++k) {
@@ -33,7 +34,7 @@ class FloatOperands {
   void Put(size_t operand, Dims dims, double least = -0.6) {
     size_t count = 1;
     for (const int64_t d : dims) count *= static_cast<size_t>(d);
-    const auto seed = static_cast<uint32_t>(operand);
+    const auto seed = first_seed_ + static_cast<uint32_t>(operand);
     const bool stored = of_.weights != LstmNet::Weights::kF32 && (operand < 12 || operand == 16);
     operands_[operand] =
         stored ? net_.Const(DType::kI8, std::move(dims), Noise<int8_t>(count, seed, -127, 128),
@@ -43,6 +44,7 @@ class FloatOperands {
 
   Net& net_;
   const LstmNet& of_;
+  uint32_t first_seed_;
   std::vector<ValueId> operands_;
 };
 
@@ -74,6 +76,31 @@ std::unique_ptr<Module> LstmNet::Module() const {
       {net.Of(DType::kF32, in), net.Of(DType::kF32, {batch, width()}), net.Of(DType::kF32, {batch, cells})},
       attrs);
   return net.Take(node.results);
+}
+
+std::unique_ptr<Module> BidirectionalLstmNet::Module() const {
+  Net net;
+  Dims in = {half.batch, half.steps, half.inputs};
+  if (half.time_major) std::swap(in[0], in[1]);
+  std::vector<ValueId> operands(48, kNoValue);
+  operands[0] = net.Input(DType::kF32, in);
+  const std::vector<ValueId> forward = FloatOperands(net, half).Add();
+  const std::vector<ValueId> backward = FloatOperands(net, half, 100).Add();
+  std::copy_n(forward.begin() + 1, 17, operands.begin() + 1);
+  std::copy_n(backward.begin() + 1, 17, operands.begin() + 18);
+  const Dims states[] = {{half.batch, half.width()}, {half.batch, half.cells}};
+  Dims out = in;
+  out.back() = half.width() * (merge ? 2 : 1);
+  std::vector<Type> types(merge ? 1 : 2, net.Of(DType::kF32, out));
+  for (size_t i = 0; i < 4; ++i) {
+    operands[35 + i] = State(net, states[i % 2]);
+    types.push_back(net.Of(DType::kF32, states[i % 2]));
+  }
+  const Attrs attrs =
+      Options("fused_activation_function", half.activation, "cell_clip", static_cast<double>(half.cell_clip),
+              "proj_clip", static_cast<double>(half.projection_clip), "merge_outputs", merge, "time_major",
+              half.time_major);
+  return net.Take(net.function().AddNode(Op::kBidirectionalSequenceLstm, operands, types, attrs).results);
 }
 
 namespace {

@@ -24,6 +24,15 @@ struct LstmNet {
   std::unique_ptr<fusebox::Module> Module() const;
 };
 
+// A BIDIRECTIONAL_SEQUENCE_LSTM op. Inputs: x and the states of both directions. Outputs: the op's, and the
+// final states.
+struct BidirectionalLstmNet {
+  LstmNet half = {};  // of each direction: neither one_step nor layer_norm
+  bool merge = false;
+
+  std::unique_ptr<fusebox::Module> Module() const;
+};
+
 // An integer LSTM op. Input: x. Outputs: the op's output; states start at zero and are kept between calls.
 struct IntegerLstmNet {
   std::string name = {};

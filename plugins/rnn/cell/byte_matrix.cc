@@ -52,7 +52,7 @@ void ByteMatrix::Pack(const Node& node, std::byte* to) const {
     const ByteTile& part = parts_[i];
     const auto* row = node.in(part.operand).data<const int8_t>() + static_cast<size_t>(part.first) * columns;
     const auto* const bias =
-        part.bias == ByteTile::kNoBias ? nullptr : node.in(part.bias).data<const int32_t>();
+        part.bias == ByteTile::kNoBias ? nullptr : node.in(part.bias).data<const int32_t>() + part.first;
     for (size_t r = 0; r < static_cast<size_t>(part.rows); ++r, row += columns) {
       const size_t output = OutputOf(i, r);
       math::PackByteRow(layout_, output, row, values);

@@ -24,7 +24,7 @@ struct ByteTile {
 
   uint32_t operand;
   int64_t first, rows;
-  uint32_t bias = kNoBias;  // operand
+  uint32_t bias = kNoBias;  // operand; of the same rows
   int32_t times = 1;
 };
 

@@ -9,7 +9,8 @@ namespace {
 std::vector<ByteTile> Parts(const std::vector<IntegerPart>& parts, int64_t zero) {
   const auto times = -static_cast<int32_t>(zero + BestByteKernels().signs.Offset(false));
   std::vector<ByteTile> out;
-  for (const IntegerPart& part : parts) out.push_back({part.operand, 0, part.rows, part.bias, times});
+  for (const IntegerPart& part : parts)
+    out.push_back({part.operand, part.first, part.rows, part.bias, times});
   return out;
 }
 

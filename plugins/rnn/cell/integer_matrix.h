@@ -16,6 +16,7 @@ struct IntegerPart {
   int64_t rows;
   uint32_t bias = ByteTile::kNoBias;
   math::FixedPoint by = {};
+  int64_t first = 0;  // row of the operand, and of the bias
 };
 
 // result = by * (matrix * (x - zero) + bias), modulo 2^32 before the factor, saturated to 16 bits after it.

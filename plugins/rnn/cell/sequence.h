@@ -11,6 +11,7 @@
 #include "plugins/math/costs.h"
 #include "plugins/math/gemm/run.h"
 #include "plugins/rnn/cell/hybrid_product.h"
+#include "plugins/rnn/cell/integer_matrix.h"
 #include "plugins/rnn/cell/kernel.h"
 #include "plugins/rnn/simd/cells.h"
 
@@ -122,6 +123,25 @@ void SplitGroups(const SequenceOf<T>& s, bool split, const ByteTask& product, co
 inline void MultiplySplit(const HybridMatrix& matrix, const Sequence& s, bool split, const ScaledTask& task) {
   SplitGroups(s, split, task.product,
               [&](size_t begin, size_t end) { matrix.code().multiply_scaled(task, begin, end); });
+}
+
+// Products of a chunk as [step][row]. The vectors of a row at all steps are equally far apart, and so are the
+// vectors of a step in all rows: products run over the longer of the two.
+inline void MultiplySplit(const IntegerMatrix& matrix, const SequenceOf<int8_t>& s, bool split,
+                          const math::StridedRows<int8_t>& in, int16_t* z) {
+  const size_t sums = matrix.layout().padded();
+  const bool over_steps = in.steps >= in.rows;
+  const size_t products = over_steps ? in.rows : in.steps;
+  const size_t count = over_steps ? in.steps : in.rows;
+  const size_t stride = over_steps ? in.step_stride : in.row_stride;
+  const size_t out_stride = over_steps ? in.rows : 1;
+  for (size_t i = 0; i < products; ++i) {
+    const size_t first = i * (over_steps ? in.row_stride : in.step_stride);
+    const size_t out = i * (over_steps ? 1 : in.rows);
+    const WordTask task = matrix.TaskOf(in.x + first, count, stride, z + out * sums, out_stride * sums);
+    SplitGroups(s, split, task.product,
+                [&](size_t begin, size_t end) { matrix.code().multiply_words(task, begin, end); });
+  }
 }
 
 }  // namespace fusebox::rnn

@@ -30,5 +30,10 @@ std::unique_ptr<const GruEngine> MakePackedGru(const GruSpec& spec, const Node& 
 // i8 weights (cell/hybrid_product.h). Input, state and, without reset_after, the reset state are quantized
 // before the products.
 std::unique_ptr<const GruEngine> MakeHybridGru(const GruSpec& spec, const Node& node);
+// i8 throughout: constant symmetric weights of one scale, biases in the scale of their products, one scale
+// and zero point for both states and the sequence. Within a run the state has 16 bits; products read it in 8.
+std::unique_ptr<const GruEngine> MakeIntegerGru(const GruSpec& spec, const Node& node);
+// Throws Reject for integer nodes that are not supported.
+void CheckIntegerGru(const GruSpec& spec, const Node& node);
 
 }  // namespace fusebox::rnn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The custom op fusebox.gru (gru/spec.h): f32, f64 and hybrid (f32 with i8 weights).
+// The custom op fusebox.gru (gru/spec.h): f32, f64, hybrid (f32 with i8 weights) and integer (i8).
 #pragma once
 
 #include <memory>

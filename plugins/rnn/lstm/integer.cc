@@ -112,7 +112,6 @@ class IntegerLstm final : public LstmEngine {
   }
   void RunRows(const Node& node, const LstmSpec& spec, const Sequence& s, int16_t* c, std::byte* scratch,
                size_t begin, size_t end, bool split) const;
-  void Project(const Sequence& s, bool split, const math::StridedRows<int8_t>& in, int16_t* z) const;
   void FinishGate(const Node& node, const LstmSpec& spec, Gate k, int16_t* sums, const int16_t* c) const;
   void UpdateRow(const Node& node, const LstmSpec& spec, int16_t* sums, int16_t* c, int16_t* words,
                  int8_t* hidden) const;
@@ -177,24 +176,6 @@ void IntegerLstm::Run(const Node& node, const LstmSpec& spec, std::byte* scratch
                });
 }
 
-// The vectors of a row at all steps are equally far apart, and so are the vectors of a step in all rows:
-// products run over the longer of the two.
-void IntegerLstm::Project(const Sequence& s, bool split, const math::StridedRows<int8_t>& in,
-                          int16_t* z) const {
-  const bool over_steps = in.steps >= in.rows;
-  const size_t products = over_steps ? in.rows : in.steps;
-  const size_t count = over_steps ? in.steps : in.rows;
-  const size_t stride = over_steps ? in.step_stride : in.row_stride;
-  const size_t out_stride = over_steps ? in.rows : 1;
-  for (size_t i = 0; i < products; ++i) {
-    const size_t first = i * (over_steps ? in.row_stride : in.step_stride);
-    const size_t out = i * (over_steps ? 1 : in.rows);
-    const WordTask task = input_.TaskOf(in.x + first, count, stride, z + out * sums(), out_stride * sums());
-    SplitGroups(s, split, task.product,
-                [&](size_t begin, size_t end) { code_.multiply_words(task, begin, end); });
-  }
-}
-
 // From the sums of products to the value of the gate.
 void IntegerLstm::FinishGate(const Node& node, const LstmSpec& spec, Gate k, int16_t* sums,
                              const int16_t* c) const {
@@ -206,7 +187,7 @@ void IntegerLstm::FinishGate(const Node& node, const LstmSpec& spec, Gate k, int
     norm_[k].Apply(code_, node.in(kLayerNorm + k).data<const int16_t>(),
                    node.in(kGateBias + k).data<const int32_t>(), values, cells);
   if (k == kCellGate) code_.tanh(values, kGateBits, values, cells);
-  else code_.sigmoid(values, cells);
+  else code_.sigmoid(values, kGateBits, cells);
 }
 
 void IntegerLstm::UpdateRow(const Node& node, const LstmSpec& spec, int16_t* sums, int16_t* c, int16_t* words,
@@ -238,7 +219,9 @@ void IntegerLstm::RunRows(const Node& node, const LstmSpec& spec, const Sequence
   ScratchReader reader(scratch);
   const Rows of{reader.Take<int16_t>(s.chunk_steps * rows * sums()), reader.Take<int16_t>(rows * sums()), c,
                 reader.Take<int16_t>(rows * words()), reader.Take<int8_t>(rows * s.cells)};
-  const auto project = [&](const math::StridedRows<int8_t>& in) { Project(s, split, in, of.z); };
+  const auto project = [&](const math::StridedRows<int8_t>& in) {
+    MultiplySplit(input_, s, split, in, of.z);
+  };
   const auto step = [&](size_t, size_t in_chunk, const StepRowsOf<int8_t>& at) {
     WordTask task = recurrent_.TaskOf(at.before, rows, at.before_stride, of.sums, sums());
     task.start = of.z + in_chunk * rows * sums();

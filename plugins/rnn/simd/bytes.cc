@@ -150,6 +150,7 @@ constexpr ByteKernels kCode{kFloatLanes,
                             SumWords,
                             Normalize,
                             UpdateCells,
+                            Blend,
                             ScaleProducts,
                             NarrowWords};
 

@@ -77,10 +77,19 @@ struct WordCells {
   int16_t* c;
 };
 
+// h = gate * h + (1 - gate) * candidate. Gate and candidate have 15 fractional bits, h has h_bits. A gate of
+// 32767 is one and keeps every bit.
+struct WordBlend {
+  size_t cells;
+  const int16_t *gate, *candidate;
+  int32_t h_bits;
+  int16_t* h;
+};
+
 // out = saturated(by * a * b + zero)
 struct WordProducts {
   size_t cells;
-  const int16_t *a, *b;
+  const int16_t *a, *b;  // b may be null: 1
   math::FixedPoint by;
   int32_t zero;
   int8_t* out;
@@ -104,16 +113,17 @@ struct ByteKernels {
   void (*multiply)(const ByteTask&, int32_t* out, size_t out_stride, size_t begin, size_t end);
   void (*multiply_scaled)(const ScaledTask&, size_t begin, size_t end);
   void (*lstm_step)(const HybridStepTask&, size_t begin, size_t end);
-  // Integer cells (simd/words-inl.h), bit-exact with TFLite.
+  // Integer cells (simd/words-inl.h), of the LSTM bit-exact with TFLite.
   void (*multiply_words)(const WordTask&, size_t begin, size_t end);
-  void (*sigmoid)(int16_t* values, size_t n);  // 12 fractional bits, then 15
-  // `bits` fractional bits, in [9, 15], then 15. In place if they are the same.
+  // `bits` fractional bits, in [9, 15], then 15; tanh in place if `from` is `to`.
+  void (*sigmoid)(int16_t* values, int bits, size_t n);
   void (*tanh)(const int16_t* from, int bits, int16_t* to, size_t n);
   void (*add_peephole)(const WordPeephole&);
   // Sets the sums of the values and of their squares.
   void (*sum_words)(const int16_t* values, size_t n, int64_t* sum, int64_t* squares);
   void (*normalize)(const WordNorm&);
   void (*update_cells)(const WordCells&);
+  void (*blend)(const WordBlend&);
   void (*scale_products)(const WordProducts&);
   // to[i] = clamp(from[i] + zero, least, most), in [-128, 127]
   void (*narrow)(const int16_t* from, size_t n, int32_t zero, int32_t least, int32_t most, int8_t* to);

@@ -84,9 +84,9 @@ HWY_INLINE Word TwoOverOnePlus(Word x) {
 
 HWY_INLINE Word MinusMagnitude(Word x) { return hn::Min(x, hn::Sub(hn::Zero(fw), x)); }
 
-// x has 12 fractional bits, the result 15.
-HWY_INLINE Word FixedSigmoid(Word x) {
-  const Word twice = TwoOverOnePlus(Exp(MinusMagnitude(x), 3));
+// x has `bits` fractional bits, the result 15.
+HWY_INLINE Word FixedSigmoid(Word x, int bits) {
+  const Word twice = TwoOverOnePlus(Exp(MinusMagnitude(x), 15 - bits));
   const Word of_magnitude = hn::SaturatedAdd(twice, twice);
   const Word zero = hn::Zero(fw);
   const Word negative = hn::Sub(Constant(32767), of_magnitude);
@@ -105,9 +105,9 @@ HWY_INLINE Word FixedTanh(Word x, int bits) {
   return hn::IfThenElseZero(hn::Ne(x, zero), with_sign);
 }
 
-void Sigmoids(int16_t* values, size_t count) {
+void Sigmoids(int16_t* values, int bits, size_t count) {
   for (size_t i = 0; i < count; i += kWordLanes)
-    StoreWords(FixedSigmoid(LoadWords(values + i, count - i)), values + i, count - i);
+    StoreWords(FixedSigmoid(LoadWords(values + i, count - i), bits), values + i, count - i);
 }
 
 void Tanhs(const int16_t* from, int bits, int16_t* to, size_t count) {
@@ -229,6 +229,23 @@ void UpdateCells(const WordCells& task) {
   }
 }
 
+// As h + (1 - gate) * (candidate - h), whose product is zero for a gate of one.
+void Blend(const WordBlend& task) {
+  const auto by_15 = hn::Set(words32, 15);
+  const Wide one = hn::Set(words32, 32767);
+  for (size_t i = 0; i < task.cells; i += kWordLanes) {
+    const size_t left = task.cells - i;
+    const Word gate = LoadWords(task.gate + i, left);
+    const Word candidate = hn::ShiftRightSame(LoadWords(task.candidate + i, left), 15 - task.h_bits);
+    const Word h = LoadWords(task.h + i, left);
+    const auto next = [&](auto half) HWY_ATTR {
+      const Wide change = hn::Mul(hn::Sub(one, half(gate)), hn::Sub(half(candidate), half(h)));
+      return hn::Add(half(h), mm::ShiftedHalfAway(change, by_15));
+    };
+    StoreWords(OfHalves(next), task.h + i, left);
+  }
+}
+
 // saturated(words + zero), clamped
 HWY_INLINE void StoreBytes(Word words, int32_t zero, int32_t least, int32_t most, int8_t* to, size_t count) {
   const Word sum = hn::SaturatedAdd(words, Constant(zero));
@@ -244,7 +261,7 @@ void ScaleProducts(const WordProducts& task) {
   for (size_t i = 0; i < task.cells; i += kWordLanes) {
     const size_t left = task.cells - i;
     const Word a = LoadWords(task.a + i, left);
-    const Word b = LoadWords(task.b + i, left);
+    const Word b = task.b ? LoadWords(task.b + i, left) : Constant(1);
     const auto product = [&](auto half) HWY_ATTR { return mm::Times(task.by, hn::Mul(half(a), half(b))); };
     StoreBytes(OfHalves(product), task.zero, -128, 127, task.out + i, left);
   }

@@ -155,6 +155,7 @@ TEST(Versions, OfEightBitsAreKnownToTFLite29) {
                                    {Op::kMean, 3},
                                    {Op::kSub, 5},
                                    {Op::kSqueeze, 2},
+                                   {Op::kReverseV2, 3},
                                    {Op::kUnidirectionalSequenceLstm, 3},
                                    {Op::kStridedSlice, 6},
                                    {Op::kSplit, 4},

@@ -344,7 +344,7 @@ TEST(CustomOps, ShareAScaleWithAConstant) {
   EXPECT_LT(net.Error(), 0.2);
 }
 
-TEST(CustomOps, OfOursHaveNoIntegerForm) {
+TEST(CustomOps, OfOursKeep8BitWeightsWithoutAnIntegerForm) {
   CustomNet net;
   const int64_t cells = 16;
   const ValueIds gru = net.Custom(
@@ -352,6 +352,7 @@ TEST(CustomOps, OfOursHaveNoIntegerForm) {
       {net.In({1, 3, kInputs}), net.C({1, cells}, 1, 0.1F), net.C({3 * cells, kInputs}, 2, 0.2F),
        net.C({3 * cells, cells}, 3, 0.2F), net.C({3 * cells}, 4, 0.1F), net.C({3 * cells}, 5, 0.1F)},
       {{1, 3, cells}, {1, cells}});
+  net.f.nodes.back()->attrs.Set("activation", "relu");
   const auto made = net.Quantize(gru[0], "int8");
   EXPECT_EQ(Ops(*made), "fusebox.gru");
   EXPECT_EQ(OperandValue(*made, 2).type.dtype, DType::kI8);
@@ -360,7 +361,7 @@ TEST(CustomOps, OfOursHaveNoIntegerForm) {
   EXPECT_TRUE(CustomNode(*made).attrs.b("asymmetric_quantize_inputs", false));
   EXPECT_THAT(net.Explanation(),
               HasSubstr("fusebox.gru: stays f32: no 8-bit form: no kernel for fusebox.gru"));
-  EXPECT_LT(net.Error(), 0.02);
+  EXPECT_LT(net.Error(), 0.05);
 }
 
 }  // namespace

@@ -227,8 +227,8 @@ std::string WhyNot(const Change& change) {
 using Tensors = std::vector<FakeTensor>;
 
 TEST(GruKernel, DeclinesOtherTypes) {
-  EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[0] = FakeTensor(FBX_I8, {1, 3, 5}); }),
-            "DTYPE operand 0: is i8, only f32 and f64 are supported");
+  EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[0] = FakeTensor(FBX_I16, {1, 3, 5}); }),
+            "DTYPE operand 0: is i16, only f32, f64 and i8 are supported");
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[3] = FakeTensor(FBX_I8, {21, 7}); }),
             "DTYPE operand 3: is i8 beside f32 input");
 }
