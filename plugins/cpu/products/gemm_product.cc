@@ -9,7 +9,6 @@
 
 #include "plugins/cpu/base/half.h"
 #include "plugins/cpu/base/shape.h"
-#include "plugins/cpu/base/simd.h"
 #include "plugins/cpu/products/dots.h"
 #include "plugins/cpu/quantized/quant.h"
 #include "plugins/math/costs.h"
@@ -289,23 +288,16 @@ void GemmProduct::RunHybrid(const fbx_gemm_call& call, const QuantizedRows& rows
                 .layout = Layout(),
                 .weights = packed_->data<int8_t>()};
   task.terms[0] = {RowSums(), rows.terms + t.row};
+  const FloatResults results{scales_.data(), scales_.size() > 1, static_cast<const float*>(bias_), lowest_,
+                             highest_};
   for (int64_t first = t.column; first < t.column + t.columns; first += width) {
     const auto group = static_cast<size_t>(first / width);
     code_.multiply(task, sums, static_cast<size_t>(width), group, group + 1);
     const int64_t count = std::min(width, n_ - first);
-    const float* const bias = bias_ ? static_cast<const float*>(bias_) + first : nullptr;
-    const bool per_output = scales_.size() > 1;
-    Vectorized([&]() FUSEBOX_INLINE {
-      for (int64_t r = 0; r < t.rows; ++r) {
-        float* const y = static_cast<float*>(call.c) + (t.row + r) * call.c_stride + first;
-        const float of_row = rows.scales[t.row + r];
-        for (int64_t i = 0; i < count; ++i) {
-          const float scale = of_row * scales_[static_cast<size_t>(per_output ? first + i : 0)];
-          const float sum = static_cast<float>(sums[r * width + i]) * scale + (bias ? bias[i] : 0.0f);
-          y[i] = common::Clamp(sum, lowest_, highest_);
-        }
-      }
-    });
+    for (int64_t r = 0; r < t.rows; ++r)
+      code_.store_floats(results, rows.scales[t.row + r], static_cast<size_t>(first),
+                         static_cast<size_t>(count), sums + r * width,
+                         static_cast<float*>(call.c) + (t.row + r) * call.c_stride + first);
   }
   Finish(call, t);
 }

@@ -71,17 +71,18 @@ void QuantizedBytes::Finish(const Node& n, const State& state, int64_t sample, i
   if (!hybrid_)
     return BestByteKernels().store(Results(n), static_cast<size_t>(first), static_cast<size_t>(count), sums,
                                    out.data<uint8_t>() + at);
+  float* const y = out.data<float>() + at;
+  BestByteKernels().store_floats(FloatsOf(n), n.scratch<float>(state.scales)[sample],
+                                 static_cast<size_t>(first), static_cast<size_t>(count), sums, y);
+  if (activation_ == Activation::kTanh) Activate(activation_, y, static_cast<size_t>(count));
+}
+
+FloatResults QuantizedBytes::FloatsOf(const Node& n) const {
   const fbx_quant& w = *n.in(operands_.weights).quant();
-  const bool per_channel = w.count > 1;
-  const bool biased = n.has_in(operands_.bias);
-  const float scale = n.scratch<float>(state.scales)[sample];
-  const float* bias = biased ? n.in(operands_.bias).data<const float>() + first : nullptr;
-  float* y = out.data<float>() + at;
-  for (int64_t c = 0; c < count; ++c) {
-    const float of_weight = w.scales[per_channel ? first + c : 0];
-    y[c] = static_cast<float>(sums[c]) * (scale * of_weight) + (bias ? bias[c] : 0.0f);
-  }
-  Activate(activation_, y, static_cast<size_t>(count));
+  const ActivationRange<float> range(activation_);
+  return {w.scales, w.count > 1,
+          n.has_in(operands_.bias) ? n.in(operands_.bias).data<const float>() : nullptr, range.lowest,
+          range.highest};
 }
 
 void QuantizedBytes::FinishPixels(const Node& n, const State& state, int64_t sample, int64_t pixels,

@@ -125,6 +125,7 @@ class QuantizedBytes {
   template <class T>
   void Pack(std::span<const T> rows, int64_t matrices, const ProductShape& shape, std::byte* to) const;
   ByteResults Results(const Node& n) const;
+  FloatResults FloatsOf(const Node& n) const;  // of a hybrid product
   void RunPart(const Node& n, const BytesTask& task, const ByteTile& part, ByteProductRows rows) const;
   ByteTask TaskOf(const Node& n, const BytesTask& task, const ByteTile& part, ByteProductRows rows,
                   const PackedMatrix& m) const;

@@ -11,6 +11,7 @@
 #include "plugins/cpu/quantized/byte_taps-inl.h"
 #include "plugins/math/gemm/bytes-inl.h"
 #include "plugins/math/simd/fixed_point-inl.h"
+#include "plugins/math/simd/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::cpu::HWY_NAMESPACE {
@@ -38,6 +39,25 @@ void Store(const ByteResults& results, size_t first_channel, size_t count, const
     ChannelScale scale;
     scale.Load(*results.scales, channel);
     StoreBytes(scale(sum), left, out + i);
+  }
+}
+
+// Product and sum stay two roundings: this file is compiled without contraction.
+void StoreFloats(const FloatResults& results, float scale, size_t first_channel, size_t count,
+                 const int32_t* from, float* out) {
+  const mm::FloatVector low = hn::Set(mm::fd, results.lowest);
+  const mm::FloatVector high = hn::Set(mm::fd, results.highest);
+  const mm::FloatVector of_row = hn::Set(mm::fd, scale);
+  const mm::FloatVector one = hn::Mul(of_row, hn::Set(mm::fd, results.scales[0]));
+  for (size_t i = 0; i < count; i += mm::kFloatLanes) {
+    const size_t left = count - i;
+    const size_t channel = first_channel + i;
+    const auto number = left >= mm::kFloatLanes ? hn::LoadU(sums, from + i) : hn::LoadN(sums, from + i, left);
+    const mm::FloatVector by =
+        results.per_channel ? hn::Mul(of_row, mm::LoadSome(results.scales + channel, left)) : one;
+    mm::FloatVector y = hn::Mul(hn::ConvertTo(mm::fd, number), by);
+    if (results.bias) y = hn::Add(y, mm::LoadSome(results.bias + channel, left));
+    mm::StoreSome(mm::Clamp(mm::fd, y, low, high), out + i, left);
   }
 }
 
@@ -155,8 +175,17 @@ void Quantize(const float* x, size_t count, float scale, int32_t zero, bool is_s
 }
 
 template <class Dot>
-constexpr ByteKernels kCode{kLanes, Dot::kUnit, {Dot::kUnsignedRows}, Multiply<Dot>, MultiplyAndStore<Dot>,
-                            Store,  SumRows,    RunTaps<Dot>,         Binary,        Quantize};
+constexpr ByteKernels kCode{kLanes,
+                            Dot::kUnit,
+                            {Dot::kUnsignedRows},
+                            Multiply<Dot>,
+                            MultiplyAndStore<Dot>,
+                            Store,
+                            StoreFloats,
+                            SumRows,
+                            RunTaps<Dot>,
+                            Binary,
+                            Quantize};
 
 const ByteKernels& KernelsOfBytes() { return kCode<mm::ByteDot>; }
 #if FUSEBOX_BYTE_EXTENSION

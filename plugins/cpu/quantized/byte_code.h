@@ -43,6 +43,15 @@ struct ByteResults {
   const int32_t* bias;  // by channel, added to sums; null: none
 };
 
+// Results of f32 by channel: sum * (scale of the row * scale of the channel) + bias, rounded after each
+// product and sum, and clamped.
+struct FloatResults {
+  const float* scales;  // by channel, or one
+  bool per_channel;
+  const float* bias;  // by channel; null: none
+  float lowest, highest;
+};
+
 // Results of some rows and channels: output i of the product is channel first_channel + i.
 struct ByteStoreTask {
   ByteTask product;
@@ -89,6 +98,8 @@ struct ByteKernels {
   void (*multiply_and_store)(const ByteStoreTask&, size_t begin, size_t end);
   // Results of `count` channels from their sums.
   void (*store)(const ByteResults&, size_t first_channel, size_t count, const int32_t* sums, uint8_t* out);
+  void (*store_floats)(const FloatResults&, float scale, size_t first_channel, size_t count,
+                       const int32_t* sums, float* out);
   // to[i] = sum of the bytes of row i, signed or not, minus `less`
   void (*sum_rows)(const void* rows, size_t count, size_t stride, size_t columns, bool is_unsigned,
                    int32_t less, int32_t* to);

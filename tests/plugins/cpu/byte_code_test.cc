@@ -55,6 +55,38 @@ TEST(ByteKernels, ScalesAlikeInEveryCode) {
   }
 }
 
+// Two roundings of each result, as plain code has without contraction.
+TEST(ByteKernels, ScalesToFloatsAlikeInEveryCode) {
+  constexpr size_t kFirst = 3;
+  constexpr size_t kCount = 40;
+  std::vector<int32_t> sums;
+  std::vector<float> scales;
+  std::vector<float> bias;
+  for (size_t i = 0; i < kFirst + kCount; ++i) {
+    sums.push_back(static_cast<int32_t>(i * 2654435761U) >> (i % 24));
+    scales.push_back(0.013F / static_cast<float>(i + 1));
+    bias.push_back(static_cast<float>(i) * 0.37F - 5);
+  }
+  for (const ByteKernels* code : AllByteKernels()) {
+    for (const bool per_channel : {false, true}) {
+      for (const bool biased : {false, true}) {
+        const FloatResults results{scales.data(), per_channel, biased ? bias.data() : nullptr, -1e4F, 3e4F};
+        for (size_t count = 0; count <= kCount; ++count) {
+          std::vector<float> out(count + 1, 77);
+          code->store_floats(results, 0.7F, kFirst, count, sums.data(), out.data());
+          for (size_t i = 0; i < count; ++i) {
+            const volatile float by = 0.7F * scales[per_channel ? kFirst + i : 0];
+            const volatile float product = static_cast<float>(sums[i]) * by;
+            const float y = product + (biased ? bias[kFirst + i] : 0.0F);
+            ASSERT_EQ(out[i], std::clamp(y, -1e4F, 3e4F)) << i << " of " << count;
+          }
+          ASSERT_EQ(out[count], 77);
+        }
+      }
+    }
+  }
+}
+
 // Products of every length up to some vectors, of as many outputs and rows as fill no tile.
 TEST(ByteKernels, MultipliesAlikeInEveryCode) {
   for (const ByteKernels* code : AllByteKernels()) {
