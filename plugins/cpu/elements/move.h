@@ -38,6 +38,10 @@ void CopyBox(const fbx_host* host, size_t width, const Shape& dims, const void* 
     for (size_t i = 0; i < bytes; ++i) to[i] = from[i];
 }
 
+// Copies `bytes` bytes `count` times, from and to places that are equally far apart, in bytes.
+void CopyEach(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count,
+              size_t bytes);
+
 // Sets `count` elements to the one at `value`.
 void FillElements(size_t width, const void* value, void* dst, int64_t count);
 

@@ -145,20 +145,25 @@ template <class T, class Pad = NoPad>
 void CopyPatches(const ConvGeometry& geometry, const T* input, int64_t group, int64_t first, int64_t count,
                  T* patches, const Pad& pad = {}) {
   const PatchSteps s(geometry);
-  const auto bytes = static_cast<size_t>(s.line) * sizeof(T);
+  const auto size = static_cast<int64_t>(sizeof(T));
+  const int64_t patch = s.lines * s.line;
+  const int64_t right = s.g.width.slide.stride * s.g.in_channels;
   const bool contiguous = s.g.lines_are_contiguous();
   ConvPixel pixel(s.g, first);
-  for (int64_t i = 0; i < count; ++i, pixel.Advance(s.g, 1)) {
+  for (int64_t i = 0, run = 1; i < count; i += run, patches += run * patch, pixel.Advance(s.g, run)) {
     if (!contiguous || !s.Whole(pixel)) {
+      run = 1;
       CopyPatch(s.g, input, group, pixel, static_cast<T>(pad(pixel.image)), patches);
-      patches += s.lines * s.line;
       continue;
     }
+    run = std::min(count - i, s.end - pixel.x);
     const T* plane = s.Source(input, pixel);
+    T* to = patches;
     for (int64_t kz = 0; kz < s.g.depth.taps; ++kz, plane += s.behind) {
       const T* source = plane;
-      for (int64_t ky = 0; ky < s.g.height.taps; ++ky, source += s.below, patches += s.line)
-        CopyBytes(reinterpret_cast<std::byte*>(patches), reinterpret_cast<const std::byte*>(source), bytes);
+      for (int64_t ky = 0; ky < s.g.height.taps; ++ky, source += s.below, to += s.line)
+        CopyEach(reinterpret_cast<const std::byte*>(source), right * size, reinterpret_cast<std::byte*>(to),
+                 patch * size, run, static_cast<size_t>(s.line * size));
     }
   }
 }
