@@ -29,14 +29,20 @@ constexpr double kGroup = 4;  // panels
 constexpr double kTileRows = 6;
 constexpr double kShortRow = 32;  // of SOFTMAX: rows below are computed together
 
-// Products of a row with weights as they are stored, for few rows or one column.
+// Products of a row with weights as they are stored, for few rows or few columns.
 Work WorkOfDots(const ProductShape& p) {
   Work work{};
   work[kF32Dot] = p.groups * p.rows * p.columns * p.depth;
   work[kF32Result] = p.groups * p.rows * p.columns;
   work[kF32Tile] = work[kF32Result] / kGroup;
-  if (p.segments > 0) work[kF32Element] = p.groups * p.rows * p.depth;
   return work;
+}
+
+bool HasDots(const ProductShape& p) {
+  if (p.segments == 0 && p.rows < static_cast<double>(kLeastPanelRows)) return true;
+  const double together = p.depth / std::max(1.0, p.taps);
+  return DotsPay(static_cast<int64_t>(p.columns), static_cast<int64_t>(p.depth),
+                 static_cast<int64_t>(together));
 }
 
 }  // namespace
@@ -51,7 +57,8 @@ Work WorkOf(const ProductShape& p, Isa isa) {
     work[kI8Weight] = p.groups * columns * p.depth;
     work[kI8Result] = p.groups * p.rows * p.columns;
     if (p.segments > 0) work[kI8Element] = p.groups * p.rows * p.depth;
-  } else if (p.columns < 2 || (p.segments == 0 && p.rows < static_cast<double>(kLeastPanelRows))) {
+    work[kAddress] = p.groups * p.rows * p.segments;
+  } else if (HasDots(p)) {
     work = WorkOfDots(p);
   } else {
     work[kF32Product] = p.groups * p.rows * columns * p.depth;
@@ -59,7 +66,7 @@ Work WorkOf(const ProductShape& p, Isa isa) {
     work[kF32Weight] = p.groups * columns * p.depth;
     work[kF32Result] = p.groups * p.rows * p.columns;
   }
-  work[kAddress] = p.groups * p.rows * p.segments;
+  if (!p.bytes && p.segments > 0) work[kAddress] = p.groups * p.rows;
   work[kNode] = 1;
   return work;
 }
