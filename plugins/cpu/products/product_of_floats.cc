@@ -113,8 +113,9 @@ class FloatProduct final : public MatrixProduct {
     constexpr int64_t kLeast = 32;
     constexpr int64_t kMost = 1024;
     constexpr int64_t kPerWorker = 4;  // a worker that begins late takes fewer
-    const int64_t under = Product(Product(g.height.slide.stride, g.width.slide.stride), g.in_channels);
-    const int64_t fit = math::kInputBytes / Product(std::max<int64_t>(1, under), sizeof(T));
+    const int64_t under = std::min(g.height.slide.stride, g.height.in) *
+                          std::min(g.width.slide.stride, g.width.in) * g.in_channels;
+    const int64_t fit = math::kInputBytes / static_cast<int64_t>(sizeof(T)) / std::max<int64_t>(1, under);
     const int64_t work = std::max<int64_t>(1, Product(s.k, s.n));
     const int64_t least = std::clamp(math::kAwakeWork / work, kLeast, kMost);
     const int64_t most = std::clamp(fit, kLeast, kMost);

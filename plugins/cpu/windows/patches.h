@@ -19,6 +19,8 @@ struct ConvAxis {
     return {in, taps, OutputSize(in, taps, slide, same), PaddingBefore(in, taps, slide, same), slide};
   }
 
+  // Elements from a tap to the next, if a window may have both inside.
+  int64_t step() const { return std::min(slide.dilation, in); }
   // Returns the element under the first tap at this place.
   int64_t origin(int64_t place) const { return place * slide.stride - before; }
   bool holds(int64_t element) const { return element >= 0 && element < in; }
@@ -117,8 +119,8 @@ struct PatchSteps {
       : g(geometry),
         line(g.line()),
         lines(g.lines()),
-        below(g.height.slide.dilation * g.width.in * g.in_channels),
-        behind(g.depth.slide.dilation * g.height.in * g.width.in * g.in_channels),
+        below(g.height.step() * g.width.in * g.in_channels),
+        behind(g.depth.step() * g.height.in * g.width.in * g.in_channels),
         begin(g.width.first_whole()),
         end(std::min(g.width.end_whole(), g.width.out)) {}
 
@@ -175,7 +177,7 @@ struct PatchOffsets {
 
   void Set(const PatchSteps& s) const {
     const int64_t of_line = s.g.segments_of_line();
-    const int64_t next = s.g.width.slide.dilation * s.g.in_channels;
+    const int64_t next = s.g.width.step() * s.g.in_channels;
     ptrdiff_t* to = inside;
     for (int64_t kz = 0; kz < s.g.depth.taps; ++kz)
       for (int64_t ky = 0; ky < s.g.height.taps; ++ky)

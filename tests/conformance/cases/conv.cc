@@ -171,6 +171,8 @@ const Suite kConv("conv", [](Cases& c) {
   Conv(c, {1, 12, 12, 90, 20, 3, 3});
   Conv(c, {1, 1, 300, 20, 9, 1, 3, 1, 1, 1, 16});
   Conv(c, {1, 30, 30, 12, 6, 3, 3, 1, 1, 2, 2, "SAME", 3});
+  Conv(c, {1, 3, 4, 2, 20, 2, 2, INT32_MAX, INT32_MAX, 1, 1, "VALID"});
+  Conv(c, {1, 3, 4, 2, 20, 2, 3, 1, 1, INT32_MAX, INT32_MAX});
 
   Depthwise(c, {1, 5, 4, 3, 3, 3, 3});
   Depthwise(c, {2, 7, 6, 2, 6, 3, 2, 2, 3});
