@@ -150,31 +150,17 @@ void CopyBox(const fbx_host* host, size_t width, const Shape& dims, const void* 
   });
 }
 
-namespace {
-
-// Two moves of a fixed size, which overlap.
-template <size_t kBytes>
-void CopyEnds(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count,
-              size_t bytes) {
-  const size_t last = bytes - kBytes;
-  for (int64_t i = 0; i < count; ++i, from += from_step, to += to_step) {
-    std::array<std::byte, kBytes> ends[2];
-    std::memcpy(&ends[0], from, kBytes);
-    std::memcpy(&ends[1], from + last, kBytes);
-    std::memcpy(to, &ends[0], kBytes);
-    std::memcpy(to + last, &ends[1], kBytes);
-  }
-}
-
-}  // namespace
-
 void CopyEach(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count,
               size_t bytes) {
-  if (bytes >= 16 && bytes <= 32) return CopyEnds<16>(from, from_step, to, to_step, count, bytes);
-  if (bytes >= 8 && bytes < 16) return CopyEnds<8>(from, from_step, to, to_step, count, bytes);
-  if (bytes >= 4 && bytes < 8) return CopyEnds<4>(from, from_step, to, to_step, count, bytes);
-  if (bytes >= 2 && bytes < 4) return CopyEnds<2>(from, from_step, to, to_step, count, bytes);
-  for (int64_t i = 0; i < count; ++i, from += from_step, to += to_step) std::memcpy(to, from, bytes);
+  const auto each = [&](const auto& copy) {
+    for (int64_t i = 0; i < count; ++i) copy(to + i * to_step, from + i * from_step, bytes);
+  };
+  if (bytes > 32 || bytes < 2)
+    return each([](std::byte* t, const std::byte* f, size_t n) { std::memcpy(t, f, n); });
+  if (bytes >= 16) return each(CopyEnds<16>);
+  if (bytes >= 8) return each(CopyEnds<8>);
+  if (bytes >= 4) return each(CopyEnds<4>);
+  each(CopyEnds<2>);
 }
 
 void FillElements(size_t width, const void* value, void* dst, int64_t count) {

@@ -21,24 +21,28 @@ using namespace sdk;
 void CopyBox(const fbx_host* host, size_t width, const Shape& dims, const void* src, const Shape& src_strides,
              void* dst, const Shape& dst_strides);
 
+// Copies from kBytes to 2 * kBytes bytes by two moves, which overlap.
+template <size_t kBytes>
+[[gnu::always_inline]] inline void CopyEnds(std::byte* to, const std::byte* from, size_t bytes) {
+  std::array<std::byte, kBytes> first;
+  std::array<std::byte, kBytes> last;
+  std::memcpy(&first, from, kBytes);
+  std::memcpy(&last, from + bytes - kBytes, kBytes);
+  std::memcpy(to, &first, kBytes);
+  std::memcpy(to + bytes - kBytes, &last, kBytes);
+}
+
 // memcpy, faster for few bytes.
 [[gnu::always_inline]] inline void CopyBytes(std::byte* to, const std::byte* from, size_t bytes) {
-  const auto ends = [&]<size_t kBytes>(std::array<std::byte, kBytes> first) {
-    auto last = first;
-    std::memcpy(&first, from, kBytes);
-    std::memcpy(&last, from + bytes - kBytes, kBytes);
-    std::memcpy(to, &first, kBytes);
-    std::memcpy(to + bytes - kBytes, &last, kBytes);
-  };
   if (bytes > 32) std::memcpy(to, from, bytes);
-  else if (bytes >= 16) ends(std::array<std::byte, 16>());
-  else if (bytes >= 8) ends(std::array<std::byte, 8>());
-  else if (bytes >= 4) ends(std::array<std::byte, 4>());
+  else if (bytes >= 16) CopyEnds<16>(to, from, bytes);
+  else if (bytes >= 8) CopyEnds<8>(to, from, bytes);
+  else if (bytes >= 4) CopyEnds<4>(to, from, bytes);
   else
     for (size_t i = 0; i < bytes; ++i) to[i] = from[i];
 }
 
-// Copies `bytes` bytes `count` times, from and to places that are equally far apart, in bytes.
+// CopyBytes `count` times, from and to places that are equally far apart, in bytes.
 void CopyEach(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count,
               size_t bytes);
 

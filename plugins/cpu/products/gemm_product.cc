@@ -139,7 +139,7 @@ void GemmProduct::SetResultScales(const fbx_gemm_spec& spec) {
 }
 
 math::F32Layout GemmProduct::FloatLayout() const {
-  return {float_code_.lanes, static_cast<size_t>(n_), static_cast<size_t>(k_)};
+  return {math::BestF32Kernels().lanes, static_cast<size_t>(n_), static_cast<size_t>(k_)};
 }
 
 ByteLayout GemmProduct::Layout() const {
@@ -193,7 +193,7 @@ void GemmProduct::PackOnce(const fbx_host* host, const fbx_tensor* weights) cons
   packed_.make_once([&] {
     PackedWeights::Recipe recipe{.what = "gemm", .layout = to_string_view(host->version)};
     recipe.numbers = {kPackedFormat,
-                      static_cast<int64_t>(float_code_.lanes),
+                      static_cast<int64_t>(FloatLayout().lanes),
                       static_cast<int64_t>(code_.lanes),
                       static_cast<int64_t>(code_.unit),
                       order_,

@@ -64,7 +64,6 @@ class GemmProduct {
   std::vector<float> scales_;  // of i8 weights: N, or one
   int32_t input_zero_ = 0;
   ByteScales result_scales_;  // kBytes
-  const math::F32Kernels& float_code_ = math::BestF32Kernels();
   const ByteKernels& code_ = BestByteKernels();
   LatePackedWeights packed_;
 };

@@ -34,6 +34,7 @@ void MapElements(const fbx_host* host, const T* x, R* y, int64_t count, const F&
   });
 }
 
+// The same by a function of plugins/math.
 inline void MapFunction(const fbx_host* host, math::Function f, const float* x, float* y, int64_t count) {
   ParallelFor(host, static_cast<size_t>(count), 16384,
               [&](size_t begin, size_t end, uint32_t) { math::Map(f, x + begin, y + begin, end - begin); });

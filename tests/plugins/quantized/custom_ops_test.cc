@@ -361,7 +361,7 @@ TEST(CustomOps, OfOursKeep8BitWeightsWithoutAnIntegerForm) {
   EXPECT_TRUE(CustomNode(*made).attrs.b("asymmetric_quantize_inputs", false));
   EXPECT_THAT(net.Explanation(),
               HasSubstr("fusebox.gru: stays f32: no 8-bit form: no kernel for fusebox.gru"));
-  EXPECT_LT(net.Error(), 0.05);
+  EXPECT_LT(net.Error(), 0.02);
 }
 
 }  // namespace
