@@ -332,7 +332,9 @@ void IndexedRest::Complete(Manifest& manifest) {
 }
 
 bool IndexedRest::MayHave(fbx_op_kind kind, std::string_view op) const {
-  return ops.find(OpKey(kind, op)) != std::string_view::npos;
+  const std::string key = OpKey(kind, op);
+  // The search of std::string_view stops at the first byte of each key, which begins every line.
+  return memmem(ops.data(), ops.size(), key.data(), key.size()) != nullptr;
 }
 
 std::string IndexText(const std::vector<Manifest>& manifests) {

@@ -2,6 +2,8 @@
 #if defined(__aarch64__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
+#elif defined(__x86_64__)
+#include <sys/platform/x86.h>
 #endif
 
 #include "host/plugin/steps.h"
@@ -14,23 +16,24 @@ namespace {
 constexpr std::string_view kPlatform = "linux-x86_64";
 
 bool HasFeature(std::string_view name) {
-#define FUSEBOX_FEATURE(feature) \
-  if (name == feature) return __builtin_cpu_supports(feature) != 0
-  FUSEBOX_FEATURE("sse4.1");
-  FUSEBOX_FEATURE("sse4.2");
-  FUSEBOX_FEATURE("popcnt");
-  FUSEBOX_FEATURE("avx");
-  FUSEBOX_FEATURE("avx2");
-  FUSEBOX_FEATURE("fma");
-  FUSEBOX_FEATURE("bmi");
-  FUSEBOX_FEATURE("bmi2");
-  FUSEBOX_FEATURE("avx512f");
-  FUSEBOX_FEATURE("avx512bw");
-  FUSEBOX_FEATURE("avx512cd");
-  FUSEBOX_FEATURE("avx512dq");
-  FUSEBOX_FEATURE("avx512vl");
-  FUSEBOX_FEATURE("avx512vnni");
-  FUSEBOX_FEATURE("avx512bf16");
+  // The C library has read CPUID, for which a virtual machine leaves each time.
+#define FUSEBOX_FEATURE(text, feature) \
+  if (name == text) return CPU_FEATURE_ACTIVE(feature) != 0
+  FUSEBOX_FEATURE("sse4.1", SSE4_1);
+  FUSEBOX_FEATURE("sse4.2", SSE4_2);
+  FUSEBOX_FEATURE("popcnt", POPCNT);
+  FUSEBOX_FEATURE("avx", AVX);
+  FUSEBOX_FEATURE("avx2", AVX2);
+  FUSEBOX_FEATURE("fma", FMA);
+  FUSEBOX_FEATURE("bmi", BMI1);
+  FUSEBOX_FEATURE("bmi2", BMI2);
+  FUSEBOX_FEATURE("avx512f", AVX512F);
+  FUSEBOX_FEATURE("avx512bw", AVX512BW);
+  FUSEBOX_FEATURE("avx512cd", AVX512CD);
+  FUSEBOX_FEATURE("avx512dq", AVX512DQ);
+  FUSEBOX_FEATURE("avx512vl", AVX512VL);
+  FUSEBOX_FEATURE("avx512vnni", AVX512_VNNI);
+  FUSEBOX_FEATURE("avx512bf16", AVX512_BF16);
 #undef FUSEBOX_FEATURE
   return false;
 }

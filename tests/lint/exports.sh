@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # exports.sh LIBRARY.so LIBRARY.a MAP HEADER...: the version script lists what the headers declare, both libraries define
-# these functions and nothing else, and the shared one loads no library that a host does not need.
+# these functions and nothing else, and the shared one loads no library that a host does not need, and executes no CPUID
+# when it is loaded, which takes 0.2 ms in a virtual machine.
 set -eu
 shared=$1 static=$2 map=$3
 shift 3
@@ -23,5 +24,9 @@ case $shared in
   *) other=$(readelf -d "$shared" | grep NEEDED | grep -E 'hdf5|protobuf|leveldb|libzip|absl' || true) ;;
 esac
 [ -z "$other" ] || { echo "$shared loads libraries of the converter:"; echo "$other"; failed=1; }
+if nm "$shared" | grep -q __cpu_indicator_init; then
+  echo "$shared contains __builtin_cpu_supports: use CPU_FEATURE_ACTIVE"
+  failed=1
+fi
 echo "$(wc -l <"$work/header") functions"
 [ -s "$work/header" ] && [ $failed = 0 ]

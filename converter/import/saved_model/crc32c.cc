@@ -6,6 +6,7 @@
 
 #if defined(__x86_64__)
 #include <nmmintrin.h>
+#include <sys/platform/x86.h>
 #endif
 
 namespace fusebox::saved_model {
@@ -48,7 +49,7 @@ __attribute__((target("sse4.2"))) uint32_t UpdateByInstruction(std::span<const s
 
 uint32_t Crc32c(std::span<const std::byte> bytes, uint32_t crc) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("sse4.2")) return ~UpdateByInstruction(bytes, ~crc);
+  if (CPU_FEATURE_ACTIVE(SSE4_2) != 0) return ~UpdateByInstruction(bytes, ~crc);
 #endif
   return ~UpdateByTable(bytes, ~crc);
 }

@@ -2,11 +2,13 @@
 // Vectorizes a loop for the running CPU, although the build targets the baseline.
 #pragma once
 
+#include "plugins/math/simd/cpu.h"
+
 namespace fusebox::cpu {
 
 #if defined(__x86_64__) && !defined(FUSEBOX_WITHOUT_AVX2)
 
-inline const bool kHasAvx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+inline const bool kHasAvx2 = FUSEBOX_CPU_HAS(AVX2) && FUSEBOX_CPU_HAS(FMA);
 
 template <class F>
 __attribute__((target("avx2,fma"))) void RunWithAvx2(const F& f) {

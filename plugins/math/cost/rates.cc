@@ -58,10 +58,10 @@ Isa BestIsa() {
   constexpr unsigned long kDotProducts = 1UL << 20;
   return (getauxval(AT_HWCAP) & kDotProducts) != 0 ? Isa::kNeonDot : Isa::kNeon;
 #elif defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-    return __builtin_cpu_supports("avx512vnni") ? Isa::kAvx512Vnni : Isa::kAvx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    return HasAvxVnni() ? Isa::kAvx2Vnni : Isa::kAvx2;
+  if (FUSEBOX_CPU_HAS(AVX512BW) && FUSEBOX_CPU_HAS(AVX512VL))
+    return FUSEBOX_CPU_HAS(AVX512_VNNI) ? Isa::kAvx512Vnni : Isa::kAvx512;
+  if (FUSEBOX_CPU_HAS(AVX2) && FUSEBOX_CPU_HAS(FMA))
+    return FUSEBOX_CPU_HAS(AVX_VNNI) ? Isa::kAvx2Vnni : Isa::kAvx2;
   return Isa::kSse4;
 #else
   return Isa::kSse4;

@@ -53,17 +53,16 @@
    HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #include <hwy/detect_targets.h>
 
-#define FUSEBOX_HAS_AVX3                                                       \
-  (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&  \
-   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && \
-   __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx2"))
+#define FUSEBOX_HAS_AVX3                                                                 \
+  (FUSEBOX_CPU_HAS(AVX512F) && FUSEBOX_CPU_HAS(AVX512VL) && FUSEBOX_CPU_HAS(AVX512DQ) && \
+   FUSEBOX_CPU_HAS(AVX512BW) && FUSEBOX_CPU_HAS(AVX512CD) && FUSEBOX_CPU_HAS(AVX2))
 
 #if HWY_TARGETS & HWY_AVX3_DL
-#define FUSEBOX_SIMD_AVX3_DL(code)                                                                        \
-  if (FUSEBOX_HAS_AVX3 && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi") && \
-      __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bitalg") &&                  \
-      __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("vpclmulqdq") &&                \
-      __builtin_cpu_supports("vaes") && __builtin_cpu_supports("gfni"))                                   \
+#define FUSEBOX_SIMD_AVX3_DL(code)                                                                 \
+  if (FUSEBOX_HAS_AVX3 && FUSEBOX_CPU_HAS(AVX512_VNNI) && FUSEBOX_CPU_HAS(AVX512_VBMI) &&          \
+      FUSEBOX_CPU_HAS(AVX512_VBMI2) && FUSEBOX_CPU_HAS(AVX512_BITALG) &&                           \
+      FUSEBOX_CPU_HAS(AVX512_VPOPCNTDQ) && FUSEBOX_CPU_HAS(VPCLMULQDQ) && FUSEBOX_CPU_HAS(VAES) && \
+      FUSEBOX_CPU_HAS(GFNI))                                                                       \
     tables.push_back(&N_AVX3_DL::code());
 #else
 #define FUSEBOX_SIMD_AVX3_DL(code)
@@ -76,14 +75,13 @@
 #define FUSEBOX_SIMD_AVX3(code)
 #endif
 
-#define FUSEBOX_HAS_AVX2 \
-  (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+#define FUSEBOX_HAS_AVX2 (FUSEBOX_CPU_HAS(AVX2) && FUSEBOX_CPU_HAS(FMA) && FUSEBOX_CPU_HAS(BMI2))
 
 #if (HWY_TARGETS & HWY_AVX2) && defined(HWY_WANT_AVX3_DL)
-#define FUSEBOX_SIMD_AVX2(code)                                                   \
-  if (FUSEBOX_HAS_AVX2) {                                                         \
-    if (fusebox::math::HasAvxVnni()) tables.push_back(&N_AVX2::code##Extended()); \
-    tables.push_back(&N_AVX2::code());                                            \
+#define FUSEBOX_SIMD_AVX2(code)                                                 \
+  if (FUSEBOX_HAS_AVX2) {                                                       \
+    if (FUSEBOX_CPU_HAS(AVX_VNNI)) tables.push_back(&N_AVX2::code##Extended()); \
+    tables.push_back(&N_AVX2::code());                                          \
   }
 #elif HWY_TARGETS & HWY_AVX2
 #define FUSEBOX_SIMD_AVX2(code) \
@@ -93,8 +91,8 @@
 #endif
 
 #if HWY_TARGETS & HWY_SSE4
-#define FUSEBOX_SIMD_SSE4(code)                                                                              \
-  if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("aes")) \
+#define FUSEBOX_SIMD_SSE4(code)                                                      \
+  if (FUSEBOX_CPU_HAS(SSE4_2) && FUSEBOX_CPU_HAS(PCLMULQDQ) && FUSEBOX_CPU_HAS(AES)) \
     tables.push_back(&N_SSE4::code());
 #else
 #define FUSEBOX_SIMD_SSE4(code)

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 
+#include "plugins/math/simd/cpu.h"
+
 namespace fusebox::xnnpack {
 
 int64_t KernelColumns() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return 32;
-  if (__builtin_cpu_supports("avx")) return 16;
+  if (FUSEBOX_CPU_HAS(AVX512F)) return 32;
+  if (FUSEBOX_CPU_HAS(AVX)) return 16;
 #endif
   return 0;
 }

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <span>
 
+#include "plugins/math/simd/cpu.h"
 #include "plugins/xnnpack/cache/digest.h"
 #include "plugins/xnnpack/packing/build.h"
 #include "plugins/xnnpack/packing/canary.h"
@@ -21,17 +22,17 @@ namespace {
 std::string Cpu() {
   std::string cpu;
 #if defined(__x86_64__)
-#define FUSEBOX_ISA(name) cpu += __builtin_cpu_supports(name) ? name " " : ""
-  FUSEBOX_ISA("ssse3");
-  FUSEBOX_ISA("sse4.1");
-  FUSEBOX_ISA("avx");
-  FUSEBOX_ISA("fma");
-  FUSEBOX_ISA("avx2");
-  FUSEBOX_ISA("avx512f");
-  FUSEBOX_ISA("avx512bw");
-  FUSEBOX_ISA("avx512vl");
-  FUSEBOX_ISA("avx512vbmi");
-  FUSEBOX_ISA("avx512vnni");
+#define FUSEBOX_ISA(name, feature) cpu += FUSEBOX_CPU_HAS(feature) ? name " " : ""
+  FUSEBOX_ISA("ssse3", SSSE3);
+  FUSEBOX_ISA("sse4.1", SSE4_1);
+  FUSEBOX_ISA("avx", AVX);
+  FUSEBOX_ISA("fma", FMA);
+  FUSEBOX_ISA("avx2", AVX2);
+  FUSEBOX_ISA("avx512f", AVX512F);
+  FUSEBOX_ISA("avx512bw", AVX512BW);
+  FUSEBOX_ISA("avx512vl", AVX512VL);
+  FUSEBOX_ISA("avx512vbmi", AVX512_VBMI);
+  FUSEBOX_ISA("avx512vnni", AVX512_VNNI);
 #undef FUSEBOX_ISA
 #elif defined(__aarch64__)
   const unsigned long features = getauxval(AT_HWCAP);

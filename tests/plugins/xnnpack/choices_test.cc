@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "plugins/math/simd/cpu.h"
 #include "tests/plugins/xnnpack/net.h"
 
 namespace fusebox::xnnpack_test {
@@ -51,7 +52,7 @@ std::vector<Placement> Placed(std::unique_ptr<Module> module, const char* placem
 // Only estimates decide, and only by default.
 TEST(Choices, NodesRunWhereTheEstimateIsLower) {
 #if defined(__x86_64__)
-  if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "no estimates for this instruction set";
+  if (!FUSEBOX_CPU_HAS(AVX2)) GTEST_SKIP() << "no estimates for this instruction set";
   const auto rows = Placed(Depthwise(7, 16), "cost");
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].runner, "fusebox.cpu");  // XNNPACK computes a product for each channel

@@ -11,6 +11,7 @@
 
 #include <fstream>
 
+#include "plugins/math/simd/cpu.h"
 #include "tests/plugins/xnnpack/net.h"
 #include "tests/plugins/xnnpack/said.h"
 
@@ -154,7 +155,7 @@ TEST(Upgrade, AnotherLibraryBuildPacksAnewAndTheCacheDoesNotGrow) {
 }
 
 #if defined(__x86_64__)
-const bool kHasVnni = __builtin_cpu_supports("avx512vnni"), kHasAvx512 = __builtin_cpu_supports("avx512vl");
+const bool kHasVnni = FUSEBOX_CPU_HAS(AVX512_VNNI), kHasAvx512 = FUSEBOX_CPU_HAS(AVX512VL);
 #else
 constexpr bool kHasVnni = false, kHasAvx512 = false;
 #endif
