@@ -30,7 +30,8 @@ struct DigestHash {
 
 // Look-up key of packed bytes. `identity`: what was packed and how. `fingerprint`: the packing code (library
 // build, canary). An entry with another fingerprint is never used; publishing the identity with a new one
-// supersedes it. So layouts that coexist (two CPUs that share a store) need different identities.
+// supersedes it. So layouts that coexist (two CPUs or two versions of a library that share a store) need
+// different identities.
 struct Key {
   Digest identity;
   uint64_t fingerprint = 0;

@@ -72,6 +72,11 @@ std::string StateOf(const std::string& name) {
 
 std::string BuildIdAt(const void* address) { return Find(address).id; }
 
+std::string FileNameAt(const void* address) {
+  const std::string path = Find(address).name;
+  return path.substr(path.rfind('/') + 1);
+}
+
 std::string BuildAt(const void* address) {
   const Search search = Find(address);
   return search.found && search.id.empty() ? StateOf(search.name) : search.id;

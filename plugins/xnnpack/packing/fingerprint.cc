@@ -66,6 +66,11 @@ const std::string& CpuText() {
   return cpu;
 }
 
+const std::string& LibraryName() {
+  static const std::string name = FileNameAt(reinterpret_cast<const void*>(&xnn_create_runtime_v4));
+  return name;
+}
+
 const std::string& LibraryBuildText() {
   static const std::string text = [] {
     constexpr std::string_view kDigits = "0123456789abcdef";

@@ -16,6 +16,9 @@ uint64_t FingerprintOf(Family family, Form form);
 // CPU features that change packed layouts. Part of the key, so machines with different CPUs can share a
 // store.
 const std::string& CpuText();
+// File name of the library, which states its version. Part of the key, so that versions can share a store; a
+// new build under the same name supersedes the old one.
+const std::string& LibraryName();
 // The linker's build id of the library, else its identifier of its microkernels; hexadecimal.
 const std::string& LibraryBuildText();
 

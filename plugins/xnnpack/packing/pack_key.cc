@@ -54,7 +54,8 @@ cache::Key KeyOf(ModelWeights& weights, const PackRequest& request) {
   const Recipe& recipe = request.recipe;
   cache::KeyBuilder builder(FamilyName(recipe.family()));
   if (weights.in_memory()) return {SourceOf(weights, request, builder), 0};
-  return {SourceOf(weights, request, builder.Text(CpuText())), FingerprintOf(recipe.family(), recipe.form())};
+  builder.Text(CpuText()).Text(LibraryName());
+  return {SourceOf(weights, request, builder), FingerprintOf(recipe.family(), recipe.form())};
 }
 
 PackNote NoteOf(ModelWeights& weights, const PackRequest& request) {

@@ -69,14 +69,16 @@ struct Start {
   std::string outputs;
 };
 
-Start StartWith(const std::string& cache, const std::string& library_folder, const std::string& mask = "") {
+// `library`: a folder in which the loader looks first, or a file that it loads first.
+Start StartWith(const std::string& cache, const std::string& library, const std::string& mask = "") {
   const std::string out = ::testing::TempDir() + "/xnnpack-upgrade-" + std::to_string(getpid());
   const pid_t child = fork();
   if (child == 0) {
     setenv(kCache, cache.c_str(), 1);
     setenv(kMask, mask.c_str(), 1);
     setenv(kOut, out.c_str(), 1);
-    if (!library_folder.empty()) setenv("LD_LIBRARY_PATH", library_folder.c_str(), 1);
+    const bool file = std::filesystem::is_regular_file(library);
+    if (!library.empty()) setenv(file ? "LD_PRELOAD" : "LD_LIBRARY_PATH", library.c_str(), 1);
     if (freopen("/dev/null", "w", stdout) == nullptr) _exit(126);
     execl("/proc/self/exe", "test", nullptr);
     _exit(127);
@@ -150,6 +152,28 @@ TEST(Upgrade, AnotherLibraryBuildPacksAnewAndTheCacheDoesNotGrow) {
       EXPECT_EQ(warm.outputs, first.outputs);
       std::filesystem::remove_all(upgraded);
     }
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Upgrade, VersionsShareACache) {
+  const std::string library = PathOfXnnpack();
+  if (library.empty()) GTEST_SKIP() << "XNNPACK is no shared library here";
+  const std::string folder = FreshCache();
+  std::filesystem::create_directories(folder);
+  const std::string other = folder + "libXNNPACK.so.0.20990101";
+  std::filesystem::copy_file(library, other);
+  const std::string cache = folder + "many/";
+  const Start first = StartWith(cache, "");
+  EXPECT_GT(first.bytes.packed, 0u);
+  const Start second = StartWith(cache, other);
+  EXPECT_EQ(second.bytes.packed, first.bytes.packed);
+  EXPECT_EQ(second.outputs, first.outputs);
+  for (const std::string& version : {std::string(), other}) {
+    const Start warm = StartWith(cache, version);
+    EXPECT_EQ(warm.bytes.packed, 0u) << version;
+    EXPECT_EQ(warm.bytes.found, first.bytes.packed) << version;
+    EXPECT_EQ(warm.outputs, first.outputs) << version;
   }
   std::filesystem::remove_all(folder);
 }
