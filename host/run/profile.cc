@@ -4,12 +4,20 @@
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <optional>
 
 #include "host/graph/cost.h"
 #include "host/run/frame.h"
 
 namespace fusebox::run {
 namespace {
+
+// Returns the operand of which the op reads as much as it writes, not all.
+std::optional<size_t> PartlyRead(const Node& node) {
+  for (const Op op : {Op::kGather, Op::kGatherNd, Op::kSlice, Op::kStridedSlice})
+    if (node.is(op)) return 0;
+  return node.is(Op::kEmbeddingLookup) ? std::optional<size_t>(1) : std::nullopt;
+}
 
 constexpr size_t kMostSpans = 1000;  // of a node, by name and worker
 
@@ -137,12 +145,17 @@ void Frame::DescribeTraced(const plan::Step& step, Profile::Record& record) {
   record.traced = runner_.profile_->trace()->Describe(kind);
 }
 
-uint64_t Frame::BytesOf(size_t node) {
-  uint64_t bytes = 0;
-  for (const ValueIds* ids : {&function_.nodes[node]->operands, &function_.nodes[node]->results})
-    for (const ValueId id : *ids)
-      if (id != kNoValue) bytes += view_.tensor(id).bytes;
-  return bytes;
+uint64_t Frame::BytesOf(size_t index) {
+  const Node& node = *function_.nodes[index];
+  const auto bytes_of = [&](ValueId id) { return id == kNoValue ? 0 : uint64_t{view_.tensor(id).bytes}; };
+  uint64_t written = 0;
+  for (const ValueId id : node.results) written += bytes_of(id);
+  uint64_t read = 0;
+  for (size_t i = 0; i < node.operands.size(); ++i) {
+    const uint64_t bytes = bytes_of(node.operands[i]);
+    read += PartlyRead(node) == i ? std::min(bytes, written) : bytes;
+  }
+  return read + written;
 }
 
 NodeTime Frame::TimeOf(size_t index) {

@@ -45,6 +45,17 @@ TEST(Profile, AddsUpSpansByNameAndWorker) {
   EXPECT_EQ(counts["chunk"], session->threads() > 1 ? 128u : 2u);
 }
 
+TEST(Profile, ATableIsNotReadAsAWhole) {
+  auto module = std::make_unique<Module>();
+  Function& f = module->Add("main");
+  const ValueId table = f.AddInput(run::F32({1000, 4}), "table");
+  const ValueId index = f.AddInput({DType::kI32, {2}}, "index");
+  f.outputs = f.AddNode(Op::kGather, {table, index}, {run::F32({2, 4})}).results;
+  const auto session = Started(Opened(std::move(module)), {.profile = true});
+  ASSERT_TRUE(session->Run());
+  EXPECT_EQ(session->times().at(0).bytes, 32u + 8u + 32u);
+}
+
 TEST(Profile, NamesThePartitionAndItsDelegate) {
   const auto session =
       Started(Opened(Row({"test.twice", "probe.twice", "probe.twice"}), true), {.profile = true});
