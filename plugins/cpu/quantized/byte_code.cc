@@ -147,7 +147,7 @@ void Binary(const ByteBinary& b, const uint8_t* x, int64_t x_step, const uint8_t
 }
 
 // The quotient is a double: rounded to float first, it could become a false tie.
-void Quantize(const float* x, size_t count, float scale, int32_t zero, bool is_signed, uint8_t* out) {
+void QuantizeExactly(const float* x, size_t count, float scale, int32_t zero, bool is_signed, uint8_t* out) {
   const hn::CappedTag<double, 8> d64;
   const hn::Rebind<float, decltype(d64)> d32;
   const hn::Rebind<int32_t, decltype(d64)> di;
@@ -172,6 +172,41 @@ void Quantize(const float* x, size_t count, float scale, int32_t zero, bool is_s
     if (left >= lanes) hn::StoreU(bytes, d8, out + i);
     else hn::StoreN(bytes, d8, out + i, left);
   }
+}
+
+// The largest quotients and zero points that Quantize computes in float.
+constexpr float kMostQuotient = 512;
+constexpr int32_t kMostZero = 256;
+// The scales whose inverses have full precision.
+constexpr float kLeastScale = 0x1p-100f;
+constexpr float kMostScale = 0x1p100f;
+
+// A product by the inverse scale differs from the quotient by less than 2^-14 up to kMostQuotient. If it is
+// farther from the middle of two integers, both round to the same one. QuantizeExactly computes the others.
+void Quantize(const float* x, size_t count, float scale, int32_t zero, bool is_signed, uint8_t* out) {
+  const hn::Rebind<uint8_t, decltype(sums)> d8;
+  const hn::RebindToUnsigned<decltype(sums)> du;
+  const mm::FloatVector by = hn::Set(mm::fd, 1 / scale);
+  const mm::FloatVector most = hn::Set(mm::fd, kMostQuotient);
+  const mm::FloatVector near_middle = hn::Set(mm::fd, 0.5f - 0x1p-13f);
+  const Sum offset = hn::Set(sums, zero);
+  const Sum low = hn::Set(sums, is_signed ? -128 : 0);
+  const Sum high = hn::Set(sums, is_signed ? 127 : 255);
+  const bool fast = scale >= kLeastScale && scale <= kMostScale && std::abs(zero) <= kMostZero;
+  size_t i = 0;
+  for (; fast && i + kLanes <= count; i += kLanes) {
+    const mm::FloatVector quotient = hn::Mul(hn::LoadU(mm::fd, x + i), by);
+    const mm::FloatVector q = hn::Max(hn::Min(quotient, most), hn::Neg(most));
+    const Sum whole = hn::NearestInt(q);
+    const mm::FloatVector rest = hn::Abs(hn::Sub(q, hn::ConvertTo(mm::fd, whole)));
+    if (!hn::AllFalse(mm::fd, hn::Or(hn::Gt(rest, near_middle), hn::IsNaN(quotient)))) {
+      QuantizeExactly(x + i, kLanes, scale, zero, is_signed, out + i);
+      continue;
+    }
+    const Sum inside = hn::Min(hn::Max(hn::Add(whole, offset), low), high);
+    hn::StoreU(hn::TruncateTo(d8, hn::BitCast(du, inside)), d8, out + i);
+  }
+  QuantizeExactly(x + i, count - i, scale, zero, is_signed, out + i);
 }
 
 template <class Dot>

@@ -236,26 +236,39 @@ TEST(ByteKernels, CombinesAlikeInEveryCode) {
   }
 }
 
-TEST(ByteKernels, QuantizesAlikeInEveryCode) {
+// Values of all sizes, and the floats next to the middle of two results.
+std::vector<float> ValuesToQuantize(float scale) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  std::vector<float> x = {0,     -0.0F,  kInfinity, -kInfinity, std::nanf(""),
-                          1e30F, -1e30F, 0.5F,      -0.5F,      0.49999997F};
-  for (int i = -600; i < 600; ++i) x.push_back(static_cast<float>(i) * 0.25F);
+  std::vector<float> x = {0,      -0.0F, kInfinity, -kInfinity,  std::nanf(""), 1e30F,
+                          -1e30F, 0.5F,  -0.5F,     0.49999997F, 1e-40F,        -1e-40F};
+  for (int i = -600; i < 600; ++i) {
+    x.push_back(static_cast<float>(i) * 0.25F);
+    const auto middle = static_cast<float>((i + 0.5) * scale);
+    for (const float v : {middle, std::nextafter(middle, kInfinity), std::nextafter(middle, -kInfinity),
+                          middle * 1.0001F, static_cast<float>(i * 1.37 * scale)})
+      x.push_back(v);
+  }
+  return x;
+}
+
+TEST(ByteKernels, QuantizesAlikeInEveryCode) {
   for (const ByteKernels* code : AllByteKernels()) {
-    for (const float scale : {1.0F, 0.5F, 0.3F, 1e-20F}) {
-      std::vector<uint8_t> q(x.size() + 1, 77);
-      code->quantize(x.data(), x.size(), scale, -7, true, q.data());
-      for (size_t i = 0; i < x.size(); ++i) {
-        const double nearest = std::round(double{x[i]} / scale) - 7;
-        const double expected = std::isnan(nearest) ? -7 : std::clamp(nearest, -128.0, 127.0);
-        ASSERT_EQ(static_cast<int8_t>(q[i]), expected) << x[i] << " / " << scale;
-      }
-      ASSERT_EQ(q[x.size()], 77);
-      code->quantize(x.data(), x.size(), scale, 130, false, q.data());
-      for (size_t i = 0; i < x.size(); ++i) {
-        const double nearest = std::round(double{x[i]} / scale) + 130;
-        ASSERT_EQ(q[i], std::isnan(nearest) ? 130 : std::clamp(nearest, 0.0, 255.0))
-            << x[i] << " / " << scale;
+    for (const float scale : {1.0F, 0.5F, 0.3F, 1e-20F, 1e-39F, 1e35F}) {
+      const std::vector<float> x = ValuesToQuantize(scale);
+      for (const int32_t zero : {-7, 0, 130, 5000}) {
+        for (const bool is_signed : {true, false}) {
+          std::vector<uint8_t> q(x.size() + 1, 77);
+          code->quantize(x.data(), x.size(), scale, zero, is_signed, q.data());
+          for (size_t i = 0; i < x.size(); ++i) {
+            const double nearest = std::round(double{x[i]} / scale) + zero;
+            const double whole = std::isnan(nearest) ? zero : nearest;
+            const double low = is_signed ? -128 : 0;
+            const double inside = std::clamp(whole, low, low + 255);
+            if (std::isnan(nearest) && inside != zero) continue;  // no result stands for it
+            ASSERT_EQ(is_signed ? static_cast<int8_t>(q[i]) : q[i], inside) << x[i] << " / " << scale;
+          }
+          ASSERT_EQ(q[x.size()], 77);
+        }
       }
     }
   }
