@@ -154,7 +154,7 @@ TEST(Stock, HandsAThirdPartysKernelItsOptions) {
   ASSERT_OK(written);
   EXPECT_FALSE(Stock::Open(written->path) && (*Stock::Open(written->path))->Run())
       << "no kernel was registered";
-  auto stock = Stock::Open(written->path, "my_custom_fused_op");
+  auto stock = Stock::Open(written->path, {.custom = "my_custom_fused_op"});
   ASSERT_OK(stock);
   const auto outputs = (*stock)->Invoke({Random({DType::kF32, {1, 28, 28, 3}}, 1)});
   ASSERT_OK(outputs);

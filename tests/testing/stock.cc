@@ -6,6 +6,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <map>
 
 #include "tests/testing/peer.h"
 
@@ -64,6 +65,7 @@ struct Api {
   void (*options_custom)(void*, const char*, const Registration*, int32_t, int32_t);
   void (*options_delegate)(void*, void*);
   void* (*xnnpack_create)(const XnnpackOptions*);
+  const XnnpackOptions* (*xnnpack_options)(void*);  // null: TFLite 2.9
   void (*xnnpack_delete)(void*);
   void* (*create)(void*, void*);
   void (*destroy)(void*);
@@ -82,13 +84,26 @@ struct Api {
   void* (*data)(const void*);
 };
 
-Result<const Api*> Library() {
-  static Api api;
-  static bool loaded = false;
-  if (loaded) return &api;
+// Later versions have other members between the threads and the flags, so that their defaults are kept.
+void* CreateXnnpack(const Api& api, int threads) {
+  XnnpackOptions options = {threads, kSigned8 | kUnsigned8, {}};
+  if (api.xnnpack_options) {
+    void* const standard = api.xnnpack_create(nullptr);
+    std::memcpy(&options, api.xnnpack_options(standard), sizeof options);
+    api.xnnpack_delete(standard);
+    options.threads = threads;
+  }
+  return api.xnnpack_create(&options);
+}
+
+// `path`: empty: TFLite 2.9 of FUSEBOX_PEER_DIR.
+Result<const Api*> Library(std::string path) {
+  static std::map<std::string, Api> loaded;
   std::string why;
-  const std::string path = PeerFile("libtensorflowlite_c.so", &why);
+  if (path.empty()) path = PeerFile("libtensorflowlite_c.so", &why);
   if (path.empty()) return NotFound(why);
+  if (const auto found = loaded.find(path); found != loaded.end()) return &found->second;
+  Api api;
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) return NotFound(dlerror());
   std::string missing;
@@ -123,8 +138,8 @@ Result<const Api*> Library() {
   find(api.size, "TensorByteSize");
   find(api.data, "TensorData");
   if (!missing.empty()) return NotFound(path + ": no function TfLite" + missing);
-  loaded = true;
-  return &api;
+  find(api.xnnpack_options, "XNNPackDelegateGetOptions");
+  return &loaded.emplace(path, api).first->second;
 }
 
 }  // namespace
@@ -163,33 +178,32 @@ struct Stock::Impl {
 Stock::Stock() : impl_(std::make_unique<Impl>()) {}
 Stock::~Stock() = default;
 
-Result<std::unique_ptr<Stock>> Stock::Open(const std::string& path, const std::string& custom) {
-  return Make(path, custom, false, 1);
+Result<std::unique_ptr<Stock>> Stock::Open(const std::string& path, const StockOptions& options) {
+  return Make(path, options, nullptr);
 }
 
 Result<std::unique_ptr<Stock>> Stock::WithXnnpack(const std::string& path, int threads) {
-  return Make(path, {}, true, threads);
+  return Open(path, {.threads = threads, .xnnpack = true});
 }
 
 Result<std::unique_ptr<Stock>> Stock::WithDelegate(const std::string& path, void* delegate) {
-  return Make(path, {}, false, 1, delegate);
+  return Make(path, {}, delegate);
 }
 
-Result<std::unique_ptr<Stock>> Stock::Make(const std::string& path, const std::string& custom, bool xnnpack,
-                                           int threads, void* delegate) {
+Result<std::unique_ptr<Stock>> Stock::Make(const std::string& path, const StockOptions& wanted,
+                                           void* delegate) {
   std::unique_ptr<Stock> stock(new Stock());
   Impl& impl = *stock->impl_;
-  FUSEBOX_ASSIGN(impl.api, Library());
+  FUSEBOX_ASSIGN(impl.api, Library(wanted.library));
   impl.model = impl.api->model_create(path.c_str());
   if (!impl.model) return Invalid("stock TFLite cannot load " + path);
   void* const options = impl.api->options_create();
-  impl.api->options_threads(options, threads);
+  impl.api->options_threads(options, wanted.threads);
   impl.api->options_reporter(options, Report, &impl.said);
-  Registration stub = {StubInit, nullptr, StubRuns, StubRuns, nullptr, 32, custom.c_str(), 1, {}};
-  if (!custom.empty()) impl.api->options_custom(options, custom.c_str(), &stub, 1, 1);
-  if (xnnpack) {
-    const XnnpackOptions wanted = {threads, kSigned8 | kUnsigned8, {}};
-    impl.xnnpack = impl.api->xnnpack_create(&wanted);
+  Registration stub = {StubInit, nullptr, StubRuns, StubRuns, nullptr, 32, wanted.custom.c_str(), 1, {}};
+  if (!wanted.custom.empty()) impl.api->options_custom(options, wanted.custom.c_str(), &stub, 1, 1);
+  if (wanted.xnnpack) {
+    impl.xnnpack = CreateXnnpack(*impl.api, wanted.threads);
     impl.api->options_delegate(options, impl.xnnpack);
   }
   if (delegate != nullptr) impl.api->options_delegate(options, delegate);

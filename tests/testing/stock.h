@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stock TFLite 2.9: its C library from FUSEBOX_PEER_DIR, loaded at run time. By default one thread and no
-// delegate.
+// Stock TFLite 2.9: its C library from FUSEBOX_PEER_DIR, loaded at run time; or the C library of another
+// version. By default one thread and no delegate.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,17 @@
 
 namespace fusebox::testing {
 
+struct StockOptions {
+  int threads = 1;
+  bool xnnpack = false;      // its XNNPACK delegate, including 8-bit ops
+  std::string library = {};  // path of a libtensorflowlite_c.so; empty: TFLite 2.9
+  std::string custom = {};   // an op that gets a kernel without computation
+};
+
 class Stock {
  public:
-  // Reads the file and allocates. Errors contain TFLite's messages. `custom`: an op that gets a kernel
-  // without computation.
-  static Result<std::unique_ptr<Stock>> Open(const std::string& path, const std::string& custom = {});
+  // Reads the file and allocates. Errors contain TFLite's messages.
+  static Result<std::unique_ptr<Stock>> Open(const std::string& path, const StockOptions& = {});
   // With its XNNPACK delegate, including 8-bit ops. No fallback: fails if the delegate rejects the file.
   static Result<std::unique_ptr<Stock>> WithXnnpack(const std::string& path, int threads = 1);
   // With a TfLiteDelegate of the caller, who frees it after the Stock.
@@ -41,8 +47,8 @@ class Stock {
 
  private:
   Stock();
-  static Result<std::unique_ptr<Stock>> Make(const std::string& path, const std::string& custom, bool xnnpack,
-                                             int threads, void* delegate = nullptr);
+  static Result<std::unique_ptr<Stock>> Make(const std::string& path, const StockOptions& options,
+                                             void* delegate);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
