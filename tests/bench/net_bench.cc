@@ -6,8 +6,9 @@
 //
 // Without files: MobileNetV2 1.0 224 in f32, of our own writing, beside the same net built with XNNPACK's own
 // API, and what part of its packed weights comes from the cache on a warm start. With files: each beside
-// stock TFLite 2.9 and its XNNPACK delegate (FUSEBOX_PEER_DIR). 1 and 2 threads; the two take turns in one
-// process. --alone: files on one thread, without the peer. --kernels: files on one thread, both without a
+// stock TFLite 2.9 and its XNNPACK delegate and beside ONNX Runtime (FUSEBOX_PEER_DIR), and beside LiteRT if
+// FUSEBOX_LITERT names its C library. 1 and 2 threads; the two engines take turns in one process. --alone:
+// files on one thread, without peers. --kernels: files on one thread beside stock TFLite, both without a
 // delegate, and the ratios of all.
 #include "tests/bench/net_bench.h"
 

@@ -15,7 +15,7 @@ namespace fusebox::bench {
 struct NetArguments {
   std::vector<std::string> plugins, files;
   double seconds = 1;    // measuring time per net and thread count
-  bool alone = false;    // files: without the peer
+  bool alone = false;    // files: without peers
   bool kernels = false;  // files: neither with a delegate
   int threads = 0;       // files: this number only; 0: 1, then 2
 };
@@ -33,7 +33,7 @@ std::string OnThreads(int threads);
 
 // Compares MobileNetV2 with the same net on XNNPACK. Writes rows; false: not measured.
 bool CompareMobileNet(const NetArguments&);
-// Compares files with TFLite and its XNNPACK delegate. Writes rows; false: a file does not run here.
+// Compares files with the peers (net_peers.h). Writes rows; false: a file does not run here.
 bool CompareFiles(const NetArguments&);
 
 }  // namespace fusebox::bench

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files beside stock TFLite, with its XNNPACK delegate or both without a delegate. Each is measured in a
-// separate process, which the peer may take down.
+// Files beside each peer, which runs them with its own delegate, or beside stock TFLite without a delegate.
+// Each pair is measured in a separate process, which the peer may take down.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tests/bench/interleave.h"
 #include "tests/bench/names.h"
 #include "tests/bench/net_bench.h"
+#include "tests/bench/net_peers.h"
 #include "tests/bench/row.h"
-#include "tests/testing/stock.h"
 
 namespace fusebox::bench {
 namespace {
@@ -16,7 +16,6 @@ namespace {
 using nlohmann::json;
 constexpr unsigned kSecondsForOneFile = 120;
 constexpr int kThreads[] = {1, 2};
-constexpr char kPeer[] = "TFLite + XNNPACK";
 constexpr double kLeastTime = 0.05;  // ms: files that take less are not in the summary of kernels
 
 json Rounds(const std::vector<Round>& rounds) {
@@ -27,41 +26,38 @@ json Rounds(const std::vector<Round>& rounds) {
 
 json Failed(const Error& error, const char* who) { return {{who, error.message}}; }
 
-Result<std::unique_ptr<testing::Stock>> OpenPeer(const std::string& path, const NetArguments& arguments,
-                                                 int threads) {
-  return arguments.kernels ? testing::Stock::Open(path) : testing::Stock::WithXnnpack(path, threads);
-}
-
-// {"rounds": [[ours, theirs] in ms...]}, or why one of the two does not run.
-json Measure(const std::string& path, const NetArguments& arguments, int threads, bool with_peer) {
+// {"rounds": [[ours, theirs] in ms...]}, or why one of the two does not run, or why their outputs differ.
+json Measure(const std::string& path, const NetArguments& arguments, int threads, const PeerKind* kind) {
   auto ours = OpenNet(path, arguments, threads);
   if (!ours) return Failed(ours.error(), "we");
   const auto run = [&] { return (*ours)->Run(); };
   if (const Status ran = run(); !ran) return Failed(ran.error(), "we");
-  if (!with_peer) {
+  if (!kind) {
     const auto rounds = Interleave(run, run, arguments.seconds, threads);
     return rounds ? Rounds(*rounds) : Failed(rounds.error(), "we");
   }
-  auto stock = OpenPeer(path, arguments, threads);
-  if (!stock) return Failed(stock.error(), "peer");
-  if (const Status fed = Feed(**stock, **ours); !fed) return Failed(fed.error(), "peer");
-  const auto rounds = Interleave(run, [&] { return (*stock)->Run(); }, arguments.seconds, threads);
-  return rounds ? Rounds(*rounds) : Failed(rounds.error(), "peer");
+  auto peer = kind->open(path, threads);
+  if (!peer) return Failed(peer.error(), "peer");
+  if (const Status fed = (*peer)->Feed(**ours); !fed) return Failed(fed.error(), "peer");
+  const auto rounds = Interleave(run, [&] { return (*peer)->Run(); }, arguments.seconds, threads);
+  if (!rounds) return Failed(rounds.error(), "peer");
+  if (const Status same = (*peer)->Compare(**ours); !same) return Failed(same.error(), "peer");
+  return Rounds(*rounds);
 }
 
-json InOwnProcess(const std::string& path, const NetArguments& arguments, int threads, bool with_peer) {
+json InOwnProcess(const std::string& path, const NetArguments& arguments, int threads, const PeerKind* kind) {
   const auto said =
-      InChild([&] { return Measure(path, arguments, threads, with_peer).dump(); }, kSecondsForOneFile);
-  return said ? json::parse(*said) : Failed(said.error(), with_peer ? "peer" : "we");
+      InChild([&] { return Measure(path, arguments, threads, kind).dump(); }, kSecondsForOneFile);
+  return said ? json::parse(*said) : Failed(said.error(), kind ? "peer" : "we");
 }
 
 // Why the peer does not run the file either; null: it does.
-json PeerAlone(const std::string& path, const NetArguments& arguments, int threads) {
+json PeerAlone(const std::string& path, int threads, const PeerKind& kind) {
   const auto why = InChild(
       [&]() -> std::string {
-        const auto stock = OpenPeer(path, arguments, threads);
-        if (!stock) return stock.error().message;
-        const Status ran = (*stock)->Run();
+        const auto peer = kind.open(path, threads);
+        if (!peer) return peer.error().message;
+        const Status ran = (*peer)->Run();
         return ran ? "" : ran.error().message;
       },
       kSecondsForOneFile);
@@ -70,37 +66,41 @@ json PeerAlone(const std::string& path, const NetArguments& arguments, int threa
 }
 
 // Again without the peer, where that refused or crashed.
-json MeasureFile(const std::string& path, const NetArguments& arguments, int threads) {
-  if (arguments.alone) return InOwnProcess(path, arguments, threads, false);
-  json row = InOwnProcess(path, arguments, threads, true);
+json MeasureFile(const std::string& path, const NetArguments& arguments, int threads, const PeerKind& kind) {
+  if (arguments.alone) return InOwnProcess(path, arguments, threads, nullptr);
+  json row = InOwnProcess(path, arguments, threads, &kind);
   if (row.contains("we"))
-    if (json why = PeerAlone(path, arguments, threads); !why.is_null()) row["peer"] = why;
+    if (json why = PeerAlone(path, threads, kind); !why.is_null()) row["peer"] = why;
   if (row.contains("we") || !row.contains("peer")) return row;
-  json alone = InOwnProcess(path, arguments, threads, false);
+  json alone = InOwnProcess(path, arguments, threads, nullptr);
   alone["peer"] = row["peer"];
   return alone;
 }
 
-// The benchmark's name and the peer's.
+// The benchmark's name, the job's, and the peer's.
 struct Contest {
-  const char *bench, *peer;
+  std::string bench, job, peer;
 };
 
-// Returns whether it runs here, or neither here nor there.
-bool WriteFile(const Contest& contest, const std::string& job, const json& measured, bool alone) {
-  const bool peer_fails = measured.contains("peer");
-  if (measured.contains("we")) {
-    WriteError(contest.bench, job, peer_fails ? "neither" : kOurs, measured["we"].get<std::string>());
-    return peer_fails;
-  }
-  if (peer_fails) WriteError(contest.bench, job, contest.peer, measured["peer"].get<std::string>());
-  const Metric time{contest.bench, job, "run", "ms"};
-  int number = 0;
+// Writes the rounds from `number` on: those of another peer must not have the same numbers.
+void WriteRounds(const Contest& contest, const json& measured, bool with_peer, int number) {
+  const Metric time{contest.bench, contest.job, "run", "ms"};
   for (const json& round : measured["rounds"]) {
     WriteRow(time, kOurs, number, round[0]);
-    if (!peer_fails && !alone) WriteRow(time, contest.peer, number, round[1]);
+    if (with_peer) WriteRow(time, contest.peer, number, round[1]);
     ++number;
   }
+}
+
+// Returns whether it runs here, or neither here nor there.
+bool WriteFile(const Contest& contest, const json& measured, bool alone) {
+  const bool peer_fails = measured.contains("peer");
+  if (measured.contains("we")) {
+    WriteError(contest.bench, contest.job, peer_fails ? "neither" : kOurs, measured["we"].get<std::string>());
+    return peer_fails;
+  }
+  if (peer_fails) WriteError(contest.bench, contest.job, contest.peer, measured["peer"].get<std::string>());
+  WriteRounds(contest, measured, !peer_fails && !alone, 0);
   return true;
 }
 
@@ -143,10 +143,11 @@ void WriteSummary(const std::string& of, const std::vector<double>& ratios) {
 
 bool CompareKernels(const NetArguments& arguments, const std::vector<std::string>& names) {
   bool good = true;
+  const PeerKind peer = PeersOf(arguments)[0];
   std::vector<double> all, quantized;
   for (size_t i = 0; i < names.size(); ++i) {
-    const json measured = MeasureFile(arguments.files[i], arguments, 1);
-    good = WriteFile({"kernels", "TFLite"}, names[i], measured, false) && good;
+    const json measured = MeasureFile(arguments.files[i], arguments, 1, peer);
+    good = WriteFile({"kernels", names[i], peer.name}, measured, false) && good;
     const double ratio = Ratio(measured);
     if (ratio == 0) continue;
     all.push_back(ratio);
@@ -157,19 +158,38 @@ bool CompareKernels(const NetArguments& arguments, const std::vector<std::string
   return good;
 }
 
+// Beside the first peer, and beside the others if the file runs here.
+bool CompareFile(const std::string& path, const std::string& job, const NetArguments& arguments,
+                 const std::vector<PeerKind>& peers, int threads) {
+  const json measured = MeasureFile(path, arguments, threads, peers[0]);
+  const bool good = WriteFile({"files", job, peers[0].name}, measured, arguments.alone);
+  if (measured.contains("we") || arguments.alone) return good;
+  size_t rounds = measured["rounds"].size();
+  for (size_t i = 1; i < peers.size(); ++i) {
+    const json other = InOwnProcess(path, arguments, threads, &peers[i]);
+    if (!other.contains("rounds")) {
+      WriteError("files", job, peers[i].name, other[other.contains("we") ? "we" : "peer"].get<std::string>());
+      continue;
+    }
+    WriteRounds({"files", job, peers[i].name}, other, true, static_cast<int>(rounds));
+    rounds += other["rounds"].size();
+  }
+  return good;
+}
+
 }  // namespace
 
 bool CompareFiles(const NetArguments& arguments) {
   bool good = true;
   const auto names = NamesOf(arguments.files);
   if (arguments.kernels) return CompareKernels(arguments, names);
+  const std::vector<PeerKind> peers = PeersOf(arguments);
   for (const int threads : kThreads) {
     if (arguments.threads != 0 && threads != arguments.threads) continue;
     if (arguments.alone && threads > 1) break;
-    for (size_t i = 0; i < names.size(); ++i) {
-      const json measured = MeasureFile(arguments.files[i], arguments, threads);
-      good = WriteFile({"files", kPeer}, names[i] + OnThreads(threads), measured, arguments.alone) && good;
-    }
+    for (size_t i = 0; i < names.size(); ++i)
+      good =
+          CompareFile(arguments.files[i], names[i] + OnThreads(threads), arguments, peers, threads) && good;
   }
   return good;
 }

@@ -30,6 +30,7 @@ enum Entry {
   kCreateSessionFromArray = 8,
   kRun = 9,
   kCreateSessionOptions = 10,
+  kSetOptimizedModelFilePath = 11,
   kSetIntraOpNumThreads = 24,
   kSetInterOpNumThreads = 25,
   kCreateTensorWithData = 49,
@@ -46,9 +47,8 @@ std::string Bytes(int field, const std::string& s) {
   return Varint(static_cast<uint64_t>(field) << 3 | 2) + Varint(s.size()) + s;
 }
 
-std::string Node(const std::string& op, std::initializer_list<std::string> inputs,
-                 std::initializer_list<std::string> outputs, const std::string& attributes,
-                 const char* domain) {
+std::string Node(const std::string& op, const std::vector<std::string>& inputs,
+                 const std::vector<std::string>& outputs, const std::string& attributes, const char* domain) {
   std::string node;
   for (const std::string& input : inputs) node += Bytes(1, input);
   for (const std::string& output : outputs) node += Bytes(2, output);
@@ -61,10 +61,20 @@ std::string IntAttribute(const std::string& name, int64_t value) {
   return Bytes(5, Bytes(1, name) + Number(3, static_cast<uint64_t>(value)) + Number(20, 2));
 }
 
+std::string IntsAttribute(const std::string& name, const std::vector<int64_t>& values) {
+  std::string attribute = Bytes(1, name);
+  for (const int64_t value : values) attribute += Number(8, static_cast<uint64_t>(value));
+  return Bytes(5, attribute + Number(20, 7));
+}
+
 std::string FloatAttribute(const std::string& name, float value) {
   std::string bytes(4, 0);
   std::memcpy(bytes.data(), &value, 4);
   return Bytes(5, Bytes(1, name) + Varint(2 << 3 | 5) + bytes + Number(20, 1));
+}
+
+std::string TextAttribute(const std::string& name, const std::string& value) {
+  return Bytes(5, Bytes(1, name) + Bytes(4, value) + Number(20, 3));
 }
 
 std::string Initializer(const std::string& name, const std::vector<int64_t>& dims, Type type,
@@ -95,7 +105,8 @@ void Session::Call(int entry, Args... args) const {
     throw std::runtime_error(reinterpret_cast<const char* (*)(void*)>(api_[kGetErrorMessage])(status));
 }
 
-Session::Session(const std::string& library, const std::string& model, int threads) {
+Session::Session(const std::string& library, const std::string& model, int threads,
+                 const std::string& optimized) {
   struct ApiBase {
     const void* (*get_api)(uint32_t version);
     const char* (*version)();
@@ -109,6 +120,7 @@ Session::Session(const std::string& library, const std::string& model, int threa
   Call<void**>(kCreateSessionOptions, &options);
   Call<void*, int>(kSetIntraOpNumThreads, options, threads);
   Call<void*, int>(kSetInterOpNumThreads, options, 1);
+  if (!optimized.empty()) Call<void*, const char*>(kSetOptimizedModelFilePath, options, optimized.c_str());
   Call<void*, const void*, size_t, void*, void**>(kCreateSessionFromArray, env, model.data(), model.size(),
                                                   options, &session_);
   Call<int, int, void**>(kCreateCpuMemoryInfo, 1, 0, &memory_);

@@ -3,24 +3,25 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <vector>
 
 namespace fusebox::bench::onnx {
 
-enum Type : uint64_t { kFloat = 1, kUint8 = 2, kInt8 = 3, kInt32 = 6, kInt64 = 7 };
+enum Type : uint64_t { kFloat = 1, kUint8 = 2, kInt8 = 3, kInt32 = 6, kInt64 = 7, kBool = 9, kFloat16 = 10 };
 
 // Protobuf fields, as strings of bytes.
 std::string Number(int field, uint64_t v);
 std::string Bytes(int field, const std::string& s);
 
 // Parts of a GraphProto: nodes, initializers, inputs and outputs, in any order. -1: a dim of any size.
-std::string Node(const std::string& op, std::initializer_list<std::string> inputs,
-                 std::initializer_list<std::string> outputs, const std::string& attributes = {},
+std::string Node(const std::string& op, const std::vector<std::string>& inputs,
+                 const std::vector<std::string>& outputs, const std::string& attributes = {},
                  const char* domain = "");
 std::string IntAttribute(const std::string& name, int64_t value);
+std::string IntsAttribute(const std::string& name, const std::vector<int64_t>& values);
 std::string FloatAttribute(const std::string& name, float value);
+std::string TextAttribute(const std::string& name, const std::string& value);
 std::string Initializer(const std::string& name, const std::vector<int64_t>& dims, Type type,
                         const void* data, size_t bytes);
 template <class T>
@@ -28,6 +29,7 @@ std::string Initializer(const std::string& name, const std::vector<int64_t>& dim
                         const std::vector<T>& data) {
   constexpr Type type = sizeof(T) == 8             ? kInt64
                         : static_cast<T>(0.5) != 0 ? kFloat
+                        : sizeof(T) == 4           ? kInt32
                         : T(-1) < T(0)             ? kInt8
                                                    : kUint8;
   return Initializer(name, dims, type, data.data(), data.size() * sizeof(T));
@@ -36,10 +38,12 @@ std::string Input(const std::string& name, Type type, const std::vector<int64_t>
 std::string Output(const std::string& name, Type type, const std::vector<int64_t>& dims);
 std::string Model(const std::string& graph);
 
-// A session of ONNX Runtime. Errors are std::runtime_error.
+// A session of ONNX Runtime with all its optimizations. Errors are std::runtime_error.
 class Session {
  public:
-  Session(const std::string& library, const std::string& model, int threads);
+  // `optimized`: a file for the model after the optimizations; empty: none.
+  Session(const std::string& library, const std::string& model, int threads,
+          const std::string& optimized = {});
   ~Session();
   Session(const Session&) = delete;
 
