@@ -7,10 +7,13 @@
 import argparse
 import html
 import pathlib
+import re
 import sys
 
 COLORS = {'Fusebox': '#0b6e4f', 'ONNX Runtime': '#8d99ae', 'TensorFlow Lite 2.9': '#c9ada7'}
+TFLITE, ONNX = 'TensorFlow Lite 2.9.0 (May 2022)', 'ONNX Runtime 1.30.0 (September 2026)'  # version and date of release
 STYLE = 'font-family="Helvetica, Arial, sans-serif" font-size="13" fill="#222"'
+CAPTION = 36  # height
 WIDTH, LEFT, BAR = 760, 150, 16
 
 
@@ -19,6 +22,12 @@ def table(page):
     lines = [line for line in page.read_text().splitlines() if line.startswith('| ')]
     head, *rows = [[cell.strip() for cell in line.strip('|').split('|')] for line in lines]
     return [dict(zip(head, row)) for row in rows[1:]]
+
+
+def measured(page):
+    """Date and machine of a page: its line of run.machine, up to the system."""
+    line = next(line for line in page.read_text().splitlines() if re.match(r'\d{4}-\d\d-\d\d, ', line))
+    return 'Measured on ' + line.split(', preset ')[0]
 
 
 def milliseconds(text):
@@ -34,20 +43,23 @@ def bar(x, y, width, color):
     return f'<rect x="{x:.0f}" y="{y:.0f}" width="{max(width, 1):.1f}" height="{BAR - 3}" fill="{color}"/>'
 
 
-def svg(height, title, parts):
+def svg(height, title, parts, caption):
+    """`caption`: lines of text below `parts`, which take `height`."""
+    below = [text(10, height + 12 + 18 * i, line) for i, line in enumerate(caption)]
+    height += CAPTION
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{html.escape(title)}">\n'
             f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>\n' +
-            '\n'.join([text(10, 22, title, weight='bold'), *parts]) + '\n</svg>\n')
+            '\n'.join([text(10, 22, title, weight='bold'), *parts, *below]) + '\n</svg>\n')
 
 
-def lstm(rows):
+def lstm(rows, when):
     """Bars of the f32 layers: each engine's time, as a multiple of Fusebox's."""
     jobs = {}
     for row in rows:
         if row['job'].startswith('f32') and row['peer'] != 'limit':
             times = jobs.setdefault(row['job'].removeprefix('f32, '), {'Fusebox': milliseconds(row['ours'])})
             times[row['peer'].replace('TFLite', 'TensorFlow Lite 2.9')] = milliseconds(row['peer measured'])
-    scale = (WIDTH - LEFT - 230) / max(max(times.values()) / times['Fusebox'] for times in jobs.values())
+    scale = (WIDTH - LEFT - 250) / max(max(times.values()) / times['Fusebox'] for times in jobs.values())
     parts, y = [], 40
     for job, times in jobs.items():
         parts.append(text(10, y + 2 * BAR - 3, f'LSTM, {job}'))
@@ -58,12 +70,13 @@ def lstm(rows):
             parts.append(text(LEFT + factor * scale + 6, y + 11, label))
             y += BAR
         y += 10
-    return svg(y, 'Time of one LSTM layer, f32, 128 steps, one thread (shorter is better)', parts)
+    return svg(y, 'Time of one LSTM layer, f32, 128 steps, one thread (shorter is better)', parts, [f'{ONNX}, {TFLITE}', when])
 
 
-def files(rows):
+def files(rows, when):
     """A bar for each public file, sorted: the time of Fusebox as a part of the peer's."""
-    ratios = sorted(float(row['ours / peer']) for row in rows if row['job'].endswith(', 1 thread'))
+    ratios = sorted(float(row['ours / peer']) for row in rows
+                    if row['job'].endswith(', 1 thread') and row['peer'] == 'TFLite + XNNPACK')
     left, top, height = 50, 40, 200
     step, scale = (WIDTH - left - 20) / len(ratios), height / 1.2
     parts = []
@@ -74,8 +87,8 @@ def files(rows):
     for i, ratio in enumerate(ratios):
         parts.append(f'<rect x="{left + i * step:.1f}" y="{top + height - ratio * scale:.1f}" width="{step - 3:.1f}" '
                      f'height="{ratio * scale:.1f}" fill="{COLORS["Fusebox"]}"/>')
-    parts.append(text(left, top + height + 18, f'{len(ratios)} public files, sorted; red line: TensorFlow Lite 2.9 with its XNNPACK'))
-    return svg(top + height + 30, 'Time of Fusebox / time of TensorFlow Lite 2.9, one thread (below 1: Fusebox is faster)', parts)
+    return svg(top + height + 8, 'Time of Fusebox / time of TensorFlow Lite 2.9, one thread (below 1: Fusebox is faster)', parts,
+               [f'{len(ratios)} public files, sorted; red line: {TFLITE} with its XNNPACK', when])
 
 
 PICTURES = {'lstm': lstm, 'files': files}
@@ -85,7 +98,8 @@ def write(docs, check=False):
     """Returns the pictures that differed from their tables."""
     differ = []
     for name, draw in PICTURES.items():
-        picture, drawn = docs / f'images/{name}-speed.svg', draw(table(docs / f'benchmarks/{name}.md'))
+        picture, page = docs / f'images/{name}-speed.svg', docs / f'benchmarks/{name}.md'
+        drawn = draw(table(page), measured(page))
         if not picture.exists() or picture.read_text() != drawn:
             differ.append(picture)
             if not check:

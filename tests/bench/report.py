@@ -203,13 +203,13 @@ def markdown_table(lines):
 
 
 def summary(lines):
-    """Returns, for the many files of one benchmark, the median and the largest ratio by number of threads."""
-    by_threads = collections.defaultdict(list)
+    """Returns, for the many files of one benchmark, the median and the largest ratio by peer and number of threads."""
+    groups = collections.defaultdict(list)
     for line in lines:
         if line.bench == 'files' and line.peer != NO_PEER:
-            by_threads[line.job.rsplit(', ', 1)[-1]].append(line.ratio)
-    return [f'{len(ratios)} files, {threads}: median {digits(statistics.median(ratios))}, largest {digits(max(ratios))}'
-            for threads, ratios in by_threads.items()]
+            groups[line.peer, line.job.rsplit(', ', 1)[-1]].append(line.ratio)
+    return [f'{len(ratios)} files, {threads}, {peer}: median {digits(statistics.median(ratios))}, largest {digits(max(ratios))}'
+            for (peer, threads), ratios in groups.items()]
 
 
 def errors_of(rows):

@@ -57,6 +57,13 @@ class Ratios(unittest.TestCase):
         line = only(made, margin(1))
         self.assertEqual((line.rounds, line.ratio), (2, 0.5))
 
+    def test_pairs_each_peer_with_its_own_rounds(self):
+        """Peers of files are measured in processes of their own; their rounds have other numbers."""
+        made = rows([1, 1, 1], [2, 2, 2])
+        made += [row | {'round': row['round'] + 3} for row in rows([4, 4, 4], [2, 2, 2], peer='ORT')]
+        lines = report.shown(report.lines_of(made, [margin(1), margin(None, peer='ORT')]))
+        self.assertEqual([(line.peer, line.ours, line.ratio) for line in lines], [('TFLite', 1, 0.5), ('ORT', 4, 2)])
+
     def test_runs_are_apart(self):
         made = rows([1] * 6, [2] * 6) + rows([3] * 6, [2] * 6, run=1)
         line = only(made, margin(1))
@@ -164,11 +171,22 @@ class Pages(unittest.TestCase):
     def test_pictures_are_drawn_from_the_tables(self):
         self.assertEqual(plot.write((report.HERE / '../../docs').resolve(), check=True), [])
 
-    def test_says_how_many_files_are_faster(self):
-        made = rows([1] * 8, [2] * 8, bench='files', job='a, 1 thread') + rows([3] * 8, [2] * 8, bench='files',
-                                                                            job='b, 1 thread')
-        lines = report.shown(report.lines_of(made, [margin(None, bench='files')]))
-        self.assertEqual(report.summary(lines), ['2 files, 1 thread: median 1.00, largest 1.50'])
+    def test_pictures_name_the_versions_that_are_pinned(self):
+        pinned = json.loads((report.HERE / '../peers/package.json').read_text())['dependencies']
+        self.assertIn(f'ONNX Runtime {pinned["onnxruntime-node"]} ', plot.ONNX)
+
+    def test_pictures_show_date_and_machine_of_their_page(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page = pathlib.Path(folder) / 'lstm.md'
+            page.write_text('# Benchmark\n\n2026-01-02, a CPU, 2 CPUs, Debian, preset release, commit 1, load 1.5 at the start.\n')
+            self.assertEqual(plot.measured(page), 'Measured on 2026-01-02, a CPU, 2 CPUs, Debian')
+
+    def test_says_how_many_files_are_faster_by_peer(self):
+        made = [row for job, ours, peer in (('a, 1 thread', 1, 'TFLite'), ('b, 1 thread', 3, 'TFLite'), ('a, 1 thread', 1, 'ORT'))
+                for row in rows([ours] * 8, [2] * 8, bench='files', job=job, peer=peer)]
+        lines = report.shown(report.lines_of(made, [margin(None, bench='files', peer='*')]))
+        self.assertEqual(report.summary([line for line in lines if line.peer != '-']),
+                         ['2 files, 1 thread, TFLite: median 1.00, largest 1.50', '1 files, 1 thread, ORT: median 0.500, largest 0.500'])
 
 
 class Runs(unittest.TestCase):

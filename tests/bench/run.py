@@ -4,7 +4,8 @@
 
 Every benchmark runs N times, in turns with the others (default 3, with --quick 1 and less of each). Then the table of report.py is
 printed; --all adds the rows without a line in margins.tsv, --json writes everything to a file, --docs writes the pages and pictures of docs.
-FUSEBOX_PEER_DIR holds the peers, FUSEBOX_MODELS a folder of .tflite files. NAMEs: lstm threads open imports net files kernels cache
+FUSEBOX_PEER_DIR holds the peers, FUSEBOX_MODELS a folder of .tflite files; FUSEBOX_LITERT names a C library of LiteRT, one more peer of files
+and start. NAMEs: lstm threads open imports net files kernels cache
 convert cancel door hosted nn conv_lstm decoder tool python placement start.
 Exit status: that of report.py.
 """
