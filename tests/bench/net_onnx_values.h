@@ -17,7 +17,7 @@ struct Untranslated : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Of four dims, the channels are the last one (TFLite) or the second one (ONNX).
+// Channels are the last (TFLite) or the second (ONNX) of four dims.
 enum class Order { kLast, kFirst };
 
 class OnnxValues {
@@ -51,8 +51,7 @@ class OnnxValues {
   std::string Cast(const std::string& name, DType to);
 
   // The order in which the value is computed. Values without four dims: kLast. An input that nothing has read
-  // yet: kFirst if the function
-  // has convolutions.
+  // yet: kFirst if the function has convolutions.
   Order order(ValueId) const;
   // The value as the model stores it: 8-bit values are unsigned. kFirst: values of fewer dims get four.
   std::string Stored(ValueId, Order);
@@ -84,7 +83,7 @@ class OnnxValues {
   std::map<std::pair<ValueId, Order>, std::string> stored_, real_;
 };
 
-// Order of the dims of `to` in the other order: {0, 3, 1, 2} makes channels the second dim.
+// The permutation from the other order: {0, 3, 1, 2} makes channels the second dim.
 std::vector<int64_t> DimsOrder(Order to);
 // The position of a dim, counted from 0 in TFLite's order.
 int64_t AxisIn(Order, int64_t axis);
