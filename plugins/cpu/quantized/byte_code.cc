@@ -26,20 +26,31 @@ using mm::HighProduct;
 using mm::ShiftedHalfAway;
 using mm::ShiftedLeft;
 
-void Store(const ByteResults& results, size_t first_channel, size_t count, const int32_t* from,
-           uint8_t* out) {
+// Sums of some rows, [rows][stride].
+struct StoredSums {
+  const int32_t* at;
+  size_t count, stride;
+};
+
+HWY_NOINLINE void StoreRows(const ByteResults& results, size_t first_channel, size_t count,
+                            const StoredSums& rows, uint8_t* out, size_t out_stride) {
   for (size_t i = 0; i < count; i += kLanes) {
     const size_t left = count - i;
     const size_t channel = first_channel + i;
     const auto load = [&](const int32_t* at) HWY_ATTR {
       return left >= kLanes ? hn::LoadU(sums, at) : hn::LoadN(sums, at, left);
     };
-    Sum sum = load(from + i);
-    if (results.bias) sum = hn::Add(sum, load(results.bias + channel));
+    const Sum bias = results.bias ? load(results.bias + channel) : hn::Zero(sums);
     ChannelScale scale;
     scale.Load(*results.scales, channel);
-    StoreBytes(scale(sum), left, out + i);
+    for (size_t r = 0; r < rows.count; ++r)
+      StoreBytes(scale(hn::Add(load(rows.at + r * rows.stride + i), bias)), left, out + r * out_stride + i);
   }
+}
+
+void Store(const ByteResults& results, size_t first_channel, size_t count, const int32_t* from,
+           uint8_t* out) {
+  StoreRows(results, first_channel, count, {from, 1, 0}, out, 0);
 }
 
 // Product and sum stay two roundings: this file is compiled without contraction.
@@ -68,18 +79,18 @@ void Multiply(const ByteTask& task, int32_t* out, size_t out_stride, size_t begi
     for (size_t i = 0; i < outputs; i += kLanes)
       hn::StoreU(hn::Load(sums, from + i), sums, out + row * out_stride + first - before + i);
   };
-  if (task.layout.int4) mm::MultiplyInt4<Dot>(task, begin, end, store);
-  else mm::MultiplyBytes<Dot>(task, begin, end, store);
+  if (task.layout.int4) mm::MultiplyInt4<Dot>(task, begin, end, mm::ByRow(store));
+  else mm::MultiplyBytes<Dot>(task, begin, end, mm::ByRow(store));
 }
 
 template <class Dot>
 void MultiplyAndStore(const ByteStoreTask& task, size_t begin, size_t end) {
-  mm::MultiplyBytes<Dot>(task.product, begin, end,
-                         [&](size_t row, size_t first, size_t outputs, const int32_t* from) HWY_ATTR {
-                           const size_t count = std::min(outputs, task.product.layout.n - first);
-                           Store(*task.results, task.first_channel + first, count, from,
-                                 task.out + row * task.out_stride + first);
-                         });
+  mm::MultiplyBytes<Dot>(
+      task.product, begin, end,
+      [&](size_t row, size_t rows, size_t first, size_t outputs, const int32_t* from) HWY_ATTR {
+        StoreRows(*task.results, task.first_channel + first, std::min(outputs, task.product.layout.n - first),
+                  {from, rows, outputs}, task.out + row * task.out_stride + first, task.out_stride);
+      });
 }
 
 void SumRows(const void* rows, size_t count, size_t stride, size_t columns, bool is_unsigned, int32_t less,
@@ -233,7 +244,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fusebox::cpu {
 
-ByteScales::ByteScales(const std::vector<math::FixedPoint>& scales, const ByteRange& range) : range(range) {
+ByteScales::ByteScales(const std::vector<math::FixedPoint>& scales, const ByteRange& range)
+    : in_64_bits(std::abs(range.zero) <= kMostZeroPoint), range(range) {
   for (auto* by : {&values, &left, &right, &half, &half_below}) by->resize(scales.size() + kSlack);
   for (size_t i = 0; i < scales.size(); ++i) {
     values[i] = scales[i].value;
@@ -242,6 +254,7 @@ ByteScales::ByteScales(const std::vector<math::FixedPoint>& scales, const ByteRa
     any_left = any_left || scales[i].shift > 0;
     half[i] = right[i] > 0 ? 1 << (right[i] - 1) : 0;
     half_below[i] = right[i] > 0 && range.round_half_up ? half[i] - 1 : half[i];
+    in_64_bits = in_64_bits && right[i] >= 1 && right[i] <= kMostRight;
   }
 }
 

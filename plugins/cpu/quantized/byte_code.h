@@ -30,12 +30,16 @@ struct ByteScales {
   // negative ones.
   std::vector<int32_t> half, half_below;
   bool any_left = false;
+  // Both roundings and the zero point are one sum and one shift of 64 bits.
+  bool in_64_bits = false;
   ByteRange range = {};
 
   ByteScales() = default;
   ByteScales(const std::vector<math::FixedPoint>& scales, const ByteRange& range);
   bool per_channel() const { return values.size() > kSlack + 1; }
   static constexpr size_t kSlack = 16;
+  static constexpr int32_t kMostRight = 20;
+  static constexpr int32_t kMostZeroPoint = 1024;
 };
 
 struct ByteResults {

@@ -305,9 +305,7 @@ HWY_INLINE void ByteTile(const ByteTask& task, size_t row, size_t group, const F
   constexpr size_t kWidth = kPanels * kByteLanes;
   HWY_ALIGN int32_t stored[kRows * kWidth];
   StoreByteSums<Dot, kRows, kPanels, kInt4>(task, row, group, stored);
-#pragma GCC unroll 1
-  for (int r = 0; r < kRows; ++r)
-    finish(row + r, group * kBytePanels * kByteLanes, kWidth, stored + r * kWidth);
+  finish(row, kRows, group * kBytePanels * kByteLanes, kWidth, stored);
 }
 
 #if FUSEBOX_BYTE_MATRIX
@@ -335,9 +333,7 @@ HWY_INLINE void UnitRows(const ByteTask& task, size_t group, const Finish& finis
   for (size_t row = 0; row < task.count; row += kMatrixRows) {
     const size_t count = std::min<size_t>(kMatrixRows, task.count - row);
     StoreUnitSums<kPanels>(task, row, count, group, stored);
-#pragma GCC unroll 1
-    for (size_t r = 0; r < count; ++r)
-      finish(row + r, group * kBytePanels * kByteLanes, kWidth, stored + r * kWidth);
+    finish(row, count, group * kBytePanels * kByteLanes, kWidth, stored);
   }
 }
 #endif
@@ -353,7 +349,17 @@ HWY_INLINE void ByteRows(const ByteTask& task, size_t group, const Finish& finis
   for (; row < task.count; ++row) ByteTile<Dot, 1, kPanels>(task, row, group, finish);
 }
 
-// Calls finish(row, first output, outputs, sums) for every row and group of the groups [begin, end).
+// Makes a `finish` of f(row, first output, outputs, sums), which is called for each row.
+template <class F>
+HWY_INLINE auto ByRow(const F& f) {
+  return [&f](size_t row, size_t rows, size_t first, size_t outputs, const int32_t* sums) HWY_ATTR {
+#pragma GCC unroll 1
+    for (size_t r = 0; r < rows; ++r) f(row + r, first, outputs, sums + r * outputs);
+  };
+}
+
+// Calls finish(first row, rows, first output, outputs, sums) for every tile of the groups [begin, end): the
+// sums are [rows][outputs].
 template <class Dot, class Finish>
 HWY_INLINE void MultiplyBytes(const ByteTask& task, size_t begin, size_t end, const Finish& finish) {
   for (size_t group = begin; group < end; ++group) {

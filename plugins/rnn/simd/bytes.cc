@@ -22,11 +22,11 @@ static_assert(mm::kByteLanes == kFloatLanes);
 
 template <class Dot>
 void Multiply(const ByteTask& task, int32_t* out, size_t out_stride, size_t begin, size_t end) {
-  mm::MultiplyBytes<Dot>(
-      task, begin, end, [&](size_t row, size_t first, size_t outputs, const int32_t* sums) HWY_ATTR {
-        for (size_t i = 0; i < outputs; i += mm::kByteLanes)
-          hn::StoreU(hn::Load(mm::byte_sums, sums + i), mm::byte_sums, out + row * out_stride + first + i);
-      });
+  const auto store = [&](size_t row, size_t first, size_t outputs, const int32_t* sums) HWY_ATTR {
+    for (size_t i = 0; i < outputs; i += mm::kByteLanes)
+      hn::StoreU(hn::Load(mm::byte_sums, sums + i), mm::byte_sums, out + row * out_stride + first + i);
+  };
+  mm::MultiplyBytes<Dot>(task, begin, end, mm::ByRow(store));
 }
 
 template <class Dot>
@@ -49,7 +49,7 @@ void MultiplyScaled(const ScaledTask& task, size_t begin, size_t end) {
     for (size_t i = 0; i < outputs; i += mm::kByteLanes)
       StoreSome(scaled(i, start ? LoadSome(start + i, left - i) : hn::Zero(fd)), out + i, left - i);
   };
-  mm::MultiplyBytes<Dot>(task.product, begin, end, finish);
+  mm::MultiplyBytes<Dot>(task.product, begin, end, mm::ByRow(finish));
 }
 
 // The cells of a row and block from the sums of the product.

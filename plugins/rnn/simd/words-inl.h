@@ -292,7 +292,7 @@ void MultiplyWords(const WordTask& task, size_t begin, size_t end) {
       hn::StoreU(hn::DemoteTo(narrow, scaled), narrow, task.out + row * task.out_stride + output);
     }
   };
-  mm::MultiplyBytes<Dot>(task.product, begin, end, finish);
+  mm::MultiplyBytes<Dot>(task.product, begin, end, mm::ByRow(finish));
 }
 
 }  // namespace fusebox::rnn::HWY_NAMESPACE

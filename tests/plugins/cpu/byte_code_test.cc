@@ -55,6 +55,40 @@ TEST(ByteKernels, ScalesAlikeInEveryCode) {
   }
 }
 
+// Scales below a half and small zero points take another way than the others.
+TEST(ByteKernels, RoundsTiesAlikeInEveryCode) {
+  const std::vector<double> small = {0.25, 1.0 / 128, 0.0123, 1.0 / 64, 0.3, 1e-6, 1.0 / (1 << 20), 0.4999};
+  std::vector<double> large = small;
+  large[3] = 0.5;
+  std::vector<int32_t> sums;
+  for (int32_t i = -3000; i <= 3000; ++i) sums.push_back(i);
+  for (int32_t i = -3000; i <= 3000; ++i) sums.push_back(i * 524288);
+  for (const int32_t i : {INT32_MIN, INT32_MIN + 1, INT32_MAX - 1, INT32_MAX, 1 << 30, -(1 << 30)})
+    sums.push_back(i);
+  while (sums.size() % 32 != 0) sums.push_back(0);
+  for (const ByteKernels* code : AllByteKernels()) {
+    for (const auto& scales : {small, large}) {
+      for (const bool half_up : {false, true}) {
+        for (const int32_t zero : {0, -128, 1024, 1025}) {
+          std::vector<FixedPoint> by;
+          for (size_t i = 0; i < 32; ++i) by.emplace_back(scales[i * 5 % scales.size()]);
+          const ByteScales factors(by, {zero, -128, 127, half_up});
+          std::vector<uint8_t> out(32);
+          for (size_t at = 0; at < sums.size(); at += 32) {
+            code->store({&factors, nullptr}, 0, 32, sums.data() + at, out.data());
+            for (size_t i = 0; i < 32; ++i) {
+              const int64_t scaled = half_up ? HalfUp(sums[at + i], by[i]) : by[i].Times(sums[at + i]);
+              ASSERT_EQ(static_cast<int8_t>(out[i]), std::clamp<int64_t>(scaled + zero, -128, 127))
+                  << sums[at + i] << " * " << by[i].value << " 2^" << by[i].shift << " + " << zero
+                  << (half_up ? " up" : " away");
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 // Two roundings of each result, as plain code has without contraction.
 TEST(ByteKernels, ScalesToFloatsAlikeInEveryCode) {
   constexpr size_t kFirst = 3;

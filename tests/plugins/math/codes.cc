@@ -27,12 +27,14 @@ auto StoreAt(const ByteTask& task, int32_t* sums) {
 
 template <class Dot>
 void MultiplyAllBytes(const ByteTask& task, int32_t* sums) {
-  MultiplyBytes<Dot>(task, 0, task.layout.groups(), StoreAt(task, sums));
+  const auto store = StoreAt(task, sums);
+  MultiplyBytes<Dot>(task, 0, task.layout.groups(), ByRow(store));
 }
 
 template <class Dot>
 void MultiplyAllHalves(const ByteTask& task, int32_t* sums) {
-  MultiplyInt4<Dot>(task, 0, task.layout.groups(), StoreAt(task, sums));
+  const auto store = StoreAt(task, sums);
+  MultiplyInt4<Dot>(task, 0, task.layout.groups(), ByRow(store));
 }
 
 void TimesAll(FixedPoint by, int32_t* x, size_t count) {
