@@ -45,6 +45,9 @@ struct BytePlan {
 // `copied`: rows are built in scratch. `sums`: results are computed from sums in scratch.
 BytePlan PlanBytes(Plan& plan, const ProductShape& shape, bool copied, bool sums);
 
+// Makes rows of the other kind such as the code reads, by a copy at `to`, which may be where they are.
+void FlipRows(ByteTask& product, bool rows_are_unsigned, int8_t* to);
+
 struct ByteProductRows {
   const void* at;
   int64_t stride;  // bytes

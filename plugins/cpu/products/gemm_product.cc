@@ -211,7 +211,8 @@ const int32_t* GemmProduct::RowSums() const {
 
 size_t GemmProduct::ScratchBytes(int64_t m) const {
   if (m < 0) Fail("a negative number of rows");
-  if (kind_ != Kind::kHybrid) return 0;
+  if (kind_ == Kind::kFloat || (kind_ == Kind::kBytes && !code_.signs.Flips(false))) return 0;
+  if (kind_ == Kind::kBytes) return Aligned(Product(m, k_));
   return Aligned(Product(m, k_)) + 2 * Aligned(Product(m, sizeof(float)));
 }
 
@@ -225,7 +226,9 @@ void GemmProduct::Quantize(const fbx_host* host, const fbx_gemm_call& call, cons
   const auto quantize = [&](size_t begin, size_t end, uint32_t) {
     for (auto i = static_cast<int64_t>(begin); i < static_cast<int64_t>(end); ++i) {
       const float* const row = static_cast<const float*>(call.a) + i * call.a_stride;
-      to.scales[i] = math::QuantizeRow(row, static_cast<size_t>(k_), false, to.values + i * k_).scale;
+      int8_t* const values = to.values + i * k_;
+      to.scales[i] = math::QuantizeRow(row, static_cast<size_t>(k_), false, values).scale;
+      if (code_.signs.Flips(false)) code_.flip(values, 1, 0, static_cast<size_t>(k_), values);
       to.terms[i] = -code_.signs.Offset(false);
     }
   };
@@ -243,6 +246,12 @@ void GemmProduct::Run(const fbx_host* host, const fbx_gemm_call& given) const {
   PackOnce(host, nullptr);
   QuantizedRows quantized{};
   if (kind_ == Kind::kHybrid) Quantize(host, call, quantized = RowsAt(call.scratch, call.m));
+  if (kind_ == Kind::kBytes && code_.signs.Flips(false)) {
+    code_.flip(call.a, static_cast<size_t>(call.m), static_cast<size_t>(call.a_stride),
+               static_cast<size_t>(k_), call.scratch);
+    call.a = call.scratch;
+    call.a_stride = k_;
+  }
 
   const int64_t blocks = (n_ + kTileColumns - 1) / kTileColumns;
   const int64_t tiles = (call.m + kTileRows - 1) / kTileRows * blocks;
@@ -284,7 +293,6 @@ void GemmProduct::RunHybrid(const fbx_gemm_call& call, const QuantizedRows& rows
   ByteTask task{.rows = rows.values + t.row * k_,
                 .count = static_cast<size_t>(t.rows),
                 .stride = static_cast<size_t>(k_),
-                .flipped = code_.signs.Flips(false),
                 .layout = Layout(),
                 .weights = packed_->data<int8_t>()};
   task.terms[0] = {RowSums(), rows.terms + t.row};
@@ -309,7 +317,6 @@ void GemmProduct::RunBytes(const fbx_gemm_call& call, const Tile& t) const {
   ByteStoreTask task{.product = {.rows = static_cast<const int8_t*>(call.a) + t.row * call.a_stride,
                                  .count = static_cast<size_t>(t.rows),
                                  .stride = static_cast<size_t>(call.a_stride),
-                                 .flipped = code_.signs.Flips(false),
                                  .layout = Layout(),
                                  .weights = packed_->data<int8_t>()},
                      .results = &results,

@@ -54,7 +54,7 @@ BlockProduct::BlockProduct(const Node& n, const ProductSpec& spec)
 
 ProductState BlockProduct::Prepare(const Node& n, Plan& plan, const ProductTask& task) const {
   ProductState state{.task = task};
-  state.bytes_plan = PlanBytes(plan, task.shape, false, true);
+  state.bytes_plan = PlanBytes(plan, task.shape, BestByteKernels().signs.Flips(false), true);
   state.bytes = input_.Prepare(n, plan, task.samples);
   return state;
 }
@@ -140,10 +140,13 @@ void BlockProduct::RunPart(const Node& n, const ProductState& state, const Produ
   const auto stride = static_cast<size_t>(shape.n);
   const int32_t* const zeros = n.scratch<int32_t>(state.bytes.zeros) + part.first;
   for (int64_t r = 0; r < part.count; ++r) part.terms[0][r] = -(zeros[r] + code.signs.Offset(false));
-  ByteTask product{.count = static_cast<size_t>(part.count),
+  ByteTask product{.rows = rows + static_cast<size_t>(part.first) * depth,
+                   .count = static_cast<size_t>(part.count),
                    .stride = depth,
-                   .flipped = code.signs.Flips(false),
-                   .layout = layout};
+                   .layout = {.lanes = layout.lanes, .n = layout.n, .k = depth}};
+  FlipRows(product, false, part.rows);
+  const auto* const whole_rows = static_cast<const int8_t*>(product.rows);
+  product.layout = layout;
   for (size_t group = part.begin; group < part.end; ++group) {
     const size_t first = group * SumsWidth();
     const size_t columns = std::min(SumsWidth(), layout.n - first);
@@ -151,7 +154,7 @@ void BlockProduct::RunPart(const Node& n, const ProductState& state, const Produ
     for (size_t r = 0; r < product.count; ++r) std::fill_n(y + r * stride, columns, 0.0f);
     for (size_t b = 0; b * layout.k < depth; ++b) {
       const Block block = BlockAt(packed, depth / layout.k, b, layout);
-      product.rows = rows + static_cast<size_t>(part.first) * depth + b * layout.k;
+      product.rows = whole_rows + b * layout.k;
       product.weights = block.values;
       product.terms[0] = {block.sums, part.terms[0]};
       code.multiply(product, part.sums, SumsWidth(), group, group + 1);

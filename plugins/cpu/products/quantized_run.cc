@@ -25,6 +25,14 @@ BytePlan PlanBytes(Plan& plan, const ProductShape& s, bool copied, bool sums) {
   return p;
 }
 
+void FlipRows(ByteTask& product, bool rows_are_unsigned, int8_t* to) {
+  const ByteKernels& code = BestByteKernels();
+  if (!code.signs.Flips(rows_are_unsigned)) return;
+  code.flip(product.rows, product.count, product.stride, product.layout.k, to);
+  product.rows = to;
+  product.stride = product.layout.k;
+}
+
 // A convolution whose input got other channels has other groups.
 bool QuantizedBytes::KeepsPacked(const ProductShape& s) const {
   return weights_ && weights_->channels == s.n && weights_->depth == s.k && weights_->lines == s.lines &&
@@ -54,6 +62,7 @@ int64_t QuantizedBytes::Matrices(const Node& n, int64_t channels, int64_t depth)
 
 BytePlan QuantizedBytes::PlanBytes(const Node& n, Plan& plan, const ProductShape& s, bool copied) const {
   const bool kept = KeepsPacked(s);
+  copied = copied || BestByteKernels().signs.Flips(unsigned_);
   BytePlan p = cpu::PlanBytes(plan, s, copied, hybrid_ || (kept && weights_->int4));
   p.kept = kept;
   p.layout = LayoutOf(s, kept);
@@ -112,7 +121,6 @@ ByteTask QuantizedBytes::TaskOf(const Node& n, const BytesTask& task, const Byte
   ByteTask product{.rows = rows.at,
                    .count = count,
                    .stride = static_cast<size_t>(rows.stride),
-                   .flipped = code.signs.Flips(unsigned_),
                    .layout = m.layout,
                    .weights = m.values};
   const int32_t* const zeros = hybrid_ ? n.scratch<int32_t>(task.state.zeros) : nullptr;
@@ -138,7 +146,8 @@ void QuantizedBytes::RunPart(const Node& n, const BytesTask& task, const ByteTil
   const ProductShape& s = task.shape;
   const PackedMatrix m(task.plan.layout, const_cast<std::byte*>(task.packed) +
                                              static_cast<size_t>(part.group) * task.plan.matrix_bytes);
-  const ByteTask product = TaskOf(n, task, part, rows, m);
+  ByteTask product = TaskOf(n, task, part, rows, m);
+  FlipRows(product, unsigned_, part.rows);
   if (hybrid_ || m.layout.int4) return FinishPart(n, task, part, product);
   const int64_t width = s.n * s.groups;
   const int64_t channel = part.group * s.n;
@@ -156,8 +165,10 @@ void QuantizedBytes::RunSums(const Node& n, const BytesTask& task, uint32_t work
   int32_t* const terms = n.scratch<int32_t>(task.plan.terms_slot) + 2 * worker * task.plan.chunk;
   const ByteTile part{0,      first, count, 0, PanelGroups(layout), nullptr, {terms, terms + task.plan.chunk},
                       nullptr};
-  BestByteKernels().multiply(TaskOf(n, task, part, rows, m), sums, static_cast<size_t>(stride), part.begin,
-                             part.end);
+  ByteTask product = TaskOf(n, task, part, rows, m);
+  FlipRows(product, unsigned_,
+           n.scratch<int8_t>(task.plan.rows_slot) + worker * task.plan.chunk * task.shape.k);
+  BestByteKernels().multiply(product, sums, static_cast<size_t>(stride), part.begin, part.end);
 }
 
 void QuantizedBytes::RunTaps(const Node& n, const TapsTask& task) const {

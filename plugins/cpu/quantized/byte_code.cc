@@ -79,18 +79,35 @@ void Multiply(const ByteTask& task, int32_t* out, size_t out_stride, size_t begi
     for (size_t i = 0; i < outputs; i += kLanes)
       hn::StoreU(hn::Load(sums, from + i), sums, out + row * out_stride + first - before + i);
   };
-  if (task.layout.int4) mm::MultiplyInt4<Dot>(task, begin, end, mm::ByRow(store));
-  else mm::MultiplyBytes<Dot>(task, begin, end, mm::ByRow(store));
+  if (task.layout.int4) mm::MultiplyInt4<mm::AsStored<Dot>>(task, begin, end, mm::ByRow(store));
+  else mm::MultiplyBytes<mm::AsStored<Dot>>(task, begin, end, mm::ByRow(store));
 }
 
 template <class Dot>
 void MultiplyAndStore(const ByteStoreTask& task, size_t begin, size_t end) {
-  mm::MultiplyBytes<Dot>(
+  mm::MultiplyBytes<mm::AsStored<Dot>>(
       task.product, begin, end,
       [&](size_t row, size_t rows, size_t first, size_t outputs, const int32_t* from) HWY_ATTR {
         StoreRows(*task.results, task.first_channel + first, std::min(outputs, task.product.layout.n - first),
                   {from, rows, outputs}, task.out + row * task.out_stride + first, task.out_stride);
       });
+}
+
+void Flip(const void* rows, size_t count, size_t stride, size_t columns, void* to) {
+  const hn::Repartition<uint8_t, decltype(sums)> d8;
+  const auto by = hn::Set(d8, 0x80);
+  const size_t lanes = hn::Lanes(d8);
+  auto* out = static_cast<uint8_t*>(to);
+  if (stride == columns) {  // one long row
+    columns *= count;
+    count = 1;
+  }
+  for (size_t i = 0; i < count; ++i, out += columns) {
+    const auto* const row = static_cast<const uint8_t*>(rows) + i * stride;
+    size_t k = 0;
+    for (; k + lanes <= columns; k += lanes) hn::StoreU(hn::Xor(hn::LoadU(d8, row + k), by), d8, out + k);
+    for (; k < columns; ++k) out[k] = row[k] ^ 0x80;
+  }
 }
 
 void SumRows(const void* rows, size_t count, size_t stride, size_t columns, bool is_unsigned, int32_t less,
@@ -228,6 +245,7 @@ constexpr ByteKernels kCode{kLanes,
                             MultiplyAndStore<Dot>,
                             Store,
                             StoreFloats,
+                            Flip,
                             SumRows,
                             RunTaps<Dot>,
                             Binary,

@@ -96,7 +96,7 @@ struct ByteBinary {
 struct ByteKernels {
   size_t lanes, unit;  // of packed weights; depthwise ones are in units of four
   math::ByteSigns signs;
-  // Groups [begin, end) only.
+  // Groups [begin, end) only. Rows are not flipped: their bytes are of the kind that `signs` states.
   void (*multiply)(const ByteTask&, int32_t* out, size_t out_stride, size_t begin, size_t end);
   // 4-bit weights do not use this: their sums are stored after multiply.
   void (*multiply_and_store)(const ByteStoreTask&, size_t begin, size_t end);
@@ -104,6 +104,9 @@ struct ByteKernels {
   void (*store)(const ByteResults&, size_t first_channel, size_t count, const int32_t* sums, uint8_t* out);
   void (*store_floats)(const FloatResults&, float scale, size_t first_channel, size_t count,
                        const int32_t* sums, float* out);
+  // Copies rows, one behind another, and moves their bytes by 128: from one kind to the other. `to` may be
+  // the rows themselves, if the stride is `columns`.
+  void (*flip)(const void* rows, size_t count, size_t stride, size_t columns, void* to);
   // to[i] = sum of the bytes of row i, signed or not, minus `less`
   void (*sum_rows)(const void* rows, size_t count, size_t stride, size_t columns, bool is_unsigned,
                    int32_t less, int32_t* to);

@@ -11,120 +11,32 @@
 #include <hwy/highway.h>
 
 #include "plugins/math/gemm/bytes.h"
-
-#if HWY_ARCH_ARM_A64
-#include "plugins/math/gemm/bytes_dot_arm-inl.h"
-#endif
-#undef FUSEBOX_BYTE_MATRIX
-#if HWY_TARGET == HWY_NEON && HWY_HAVE_RUNTIME_DISPATCH
-#include "plugins/math/gemm/bytes_matrix_arm-inl.h"
-#define FUSEBOX_BYTE_MATRIX 1
-#else
-#define FUSEBOX_BYTE_MATRIX 0
-#endif
-#undef FUSEBOX_BYTE_EXTENSION
-#define FUSEBOX_BYTE_EXTENSION (FUSEBOX_BYTE_MATRIX || HWY_TARGET == HWY_AVX2)
+#include "plugins/math/gemm/bytes_dot-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::math::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using ByteSumTag = hn::CappedTag<int32_t, 16>;
-using ByteSum = hn::Vec<ByteSumTag>;
-constexpr ByteSumTag byte_sums{};
-constexpr size_t kByteLanes = HWY_MAX_LANES_D(ByteSumTag);
-
-// Adds to each lane the products of four adjacent bytes: Dot::Add(sum, row, weights), where row and weights
-// are made of the four bytes of each lane by Dot::Row and Dot::Weights. ByteDot is what every CPU of this
-// target has; ExtendedByteDot, if FUSEBOX_BYTE_EXTENSION, what some of them have besides.
-#if HWY_ARCH_X86
-// The bytes as the instruction reads them.
-struct WholeBytes {
-  static constexpr size_t kUnit = 4;  // columns of the weights' layout
-  static constexpr bool kUnsignedRows = true;
-  static constexpr int kChains = 8;       // independent sums that hide the latency
-  static constexpr bool kByLane = false;  // has AddLane, for rows of sixteen bytes
-  static constexpr hn::Repartition<uint8_t, ByteSumTag> du{};
-  static constexpr hn::Repartition<int8_t, ByteSumTag> di{};
-  using RowBytes = hn::Vec<decltype(du)>;
-  using WeightBytes = hn::Vec<decltype(di)>;
-  static HWY_INLINE RowBytes Row(ByteSum bytes) { return hn::BitCast(du, bytes); }
-  static HWY_INLINE WeightBytes Weights(ByteSum bytes) { return hn::BitCast(di, bytes); }
-};
-#endif
-
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
-struct ByteDot : WholeBytes {
-  static constexpr int kRows = 6;  // that share each load of weights: as many as there are registers
-  static HWY_INLINE ByteSum Add(ByteSum sum, RowBytes row, WeightBytes weights) {
-    return hn::SumOfMulQuadAccumulate(byte_sums, row, weights, sum);
-  }
-};
-#elif !HWY_ARCH_ARM_A64
-// The even and the odd bytes, widened: products of 16-bit pairs.
-struct ByteDot {
-  static constexpr size_t kUnit = 4;
-  static constexpr bool kUnsignedRows = true;
-  static constexpr int kRows = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
-  static constexpr int kChains = 4;
-  static constexpr bool kByLane = false;
-  static constexpr hn::Repartition<int16_t, ByteSumTag> dw{};
-  static constexpr hn::RebindToUnsigned<decltype(dw)> du{};
-  struct Pairs {
-    hn::Vec<decltype(dw)> even, odd;
-  };
-  using RowBytes = Pairs;
-  using WeightBytes = Pairs;
-  static HWY_INLINE Pairs Row(ByteSum bytes) {
-    const auto words = hn::BitCast(du, bytes);
-    return {hn::BitCast(dw, hn::And(words, hn::Set(du, 0xFF))), hn::BitCast(dw, hn::ShiftRight<8>(words))};
-  }
-  static HWY_INLINE Pairs Weights(ByteSum bytes) {
-    const auto words = hn::BitCast(dw, bytes);
-    return {hn::ShiftRight<8>(hn::ShiftLeft<8>(words)), hn::ShiftRight<8>(words)};
-  }
-  static HWY_INLINE ByteSum Add(ByteSum sum, const Pairs& row, const Pairs& weights) {
-    const auto even = hn::WidenMulPairwiseAdd(byte_sums, row.even, weights.even);
-    const auto odd = hn::WidenMulPairwiseAdd(byte_sums, row.odd, weights.odd);
-    return hn::Add(sum, hn::Add(even, odd));
-  }
-};
-#endif
-
-#if FUSEBOX_BYTE_MATRIX
-// Matrix products, which read weights in another layout. 4-bit and depthwise weights have no use for them.
-struct ExtendedByteDot : ByteDot {
-  static constexpr size_t kUnit = 8;
-};
-#elif FUSEBOX_BYTE_EXTENSION
-// AVX-VNNI. Highway has no target for it, and the intrinsic needs a caller that is compiled for it.
-struct ExtendedByteDot : WholeBytes {
-  static constexpr int kRows = 3;
-  static HWY_INLINE ByteSum Add(ByteSum sum, RowBytes row, WeightBytes weights) {
-    __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.raw) : "x"(row.raw), "x"(weights.raw));
-    return sum;
-  }
-};
-#endif
-
-// Up to four bytes in every lane; those beyond `count` are zeros.
-template <bool kAllFour>
-HWY_INLINE ByteSum FourBytes(const uint8_t* from, size_t count, ByteSum flip) {
-  int32_t four = 0;
-  std::memcpy(&four, from, kAllFour ? 4 : count);
-  return hn::Xor(hn::Set(byte_sums, four), flip);
+template <class Dot>
+HWY_INLINE auto FlipOf(const ByteTask& task) {
+  if constexpr (Dot::kFlips) return hn::Set(byte_sums, task.flipped ? static_cast<int32_t>(0x80808080) : 0);
+  else return NoFlip{};
 }
 
-HWY_INLINE ByteSum FlipOf(const ByteTask& task) {
-  return hn::Set(byte_sums, task.flipped ? static_cast<int32_t>(0x80808080) : 0);
+// Up to four bytes in every lane; those beyond `count` are zeros before they are flipped.
+template <bool kAllFour, class Flip>
+HWY_INLINE ByteSum FourBytes(const uint8_t* from, size_t count, Flip flip) {
+  int32_t four = 0;
+  std::memcpy(&four, from, kAllFour ? 4 : count);
+  return Flipped(hn::Set(byte_sums, four), flip);
 }
 
 template <int kRows, int kPanels>
 using ByteSums = ByteSum[kRows][kPanels];
 
 // Adds the products of up to four columns.
-template <class Dot, int kRows, int kPanels, bool kAllFour = true>
-HWY_INLINE void AddFourColumns(const uint8_t* const (&rows)[kRows], size_t k, size_t count, ByteSum flip,
+template <class Dot, int kRows, int kPanels, bool kAllFour = true, class Flip>
+HWY_INLINE void AddFourColumns(const uint8_t* const (&rows)[kRows], size_t k, size_t count, Flip flip,
                                const int8_t* HWY_RESTRICT weights, ByteSums<kRows, kPanels>& sums) {
   constexpr hn::Repartition<int8_t, ByteSumTag> bytes{};
   typename Dot::RowBytes x[kRows];
@@ -153,8 +65,8 @@ HWY_INLINE void AddLaneOfColumns(const typename Dot::RowBytes (&x)[kRows],
 
 // Adds the products of columns from k on, sixteen at a time, with one load for each row. Every other four
 // columns are added to `others`, which may be `sums`. Returns the column after them.
-template <class Dot, int kRows, int kPanels>
-HWY_INLINE size_t AddSixteens(const uint8_t* const (&rows)[kRows], size_t columns, ByteSum flip,
+template <class Dot, int kRows, int kPanels, class Flip>
+HWY_INLINE size_t AddSixteens(const uint8_t* const (&rows)[kRows], size_t columns, Flip flip,
                               const int8_t* HWY_RESTRICT weights, ByteSums<kRows, kPanels>& sums,
                               ByteSums<kRows, kPanels>& others) {
   constexpr hn::Repartition<uint8_t, ByteSumTag> bytes{};
@@ -164,7 +76,7 @@ HWY_INLINE size_t AddSixteens(const uint8_t* const (&rows)[kRows], size_t column
     typename Dot::RowBytes x[kRows];
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r, at[r - 1] += 16)
-      x[r] = Dot::Row(hn::Xor(hn::BitCast(byte_sums, hn::LoadU(bytes, at[r])), flip));
+      x[r] = Dot::Row(Flipped(hn::BitCast(byte_sums, hn::LoadU(bytes, at[r])), flip));
     AddLaneOfColumns<Dot, 0, kRows, kPanels>(x, weights, sums);
     AddLaneOfColumns<Dot, 1, kRows, kPanels>(x, weights, others);
     AddLaneOfColumns<Dot, 2, kRows, kPanels>(x, weights, sums);
@@ -174,8 +86,8 @@ HWY_INLINE size_t AddSixteens(const uint8_t* const (&rows)[kRows], size_t column
 }
 
 // Adds the products of some rows with a group of panels, which starts at `weights`.
-template <class Dot, int kRows, int kPanels>
-HWY_INLINE void AddByteProducts(const uint8_t* const (&rows)[kRows], size_t columns, ByteSum flip,
+template <class Dot, int kRows, int kPanels, class Flip>
+HWY_INLINE void AddByteProducts(const uint8_t* const (&rows)[kRows], size_t columns, Flip flip,
                                 const int8_t* HWY_RESTRICT weights, ByteSums<kRows, kPanels>& sums) {
   constexpr size_t kWidth = kPanels * kByteLanes;  // bytes of a column
   size_t k = 0;
@@ -211,8 +123,8 @@ HWY_INLINE void AddByteProducts(const uint8_t* const (&rows)[kRows], size_t colu
 constexpr size_t kByteAhead = 8192;
 
 // The same for a group of panels of 4-bit weights. One row has two sums for each output, to hide the latency.
-template <class Dot, int kRows>
-HWY_INLINE void AddInt4Products(const uint8_t* const (&rows)[kRows], size_t columns, ByteSum flip,
+template <class Dot, int kRows, class Flip>
+HWY_INLINE void AddInt4Products(const uint8_t* const (&rows)[kRows], size_t columns, Flip flip,
                                 const int8_t* HWY_RESTRICT weights, ByteSums<kRows, kBytePanels>& sums) {
   constexpr hn::Repartition<uint8_t, ByteSumTag> bytes{};
   constexpr hn::Repartition<uint16_t, ByteSumTag> words{};
@@ -290,8 +202,9 @@ HWY_NOINLINE void StoreByteSums(const ByteTask& task, size_t row, size_t group, 
     ByteStart(task, row + r, group * kBytePanels * kByteLanes, sums[r]);
   }
   if constexpr (kInt4)
-    AddInt4Products<Dot, kRows>(rows, task.layout.k, FlipOf(task), GroupOf(task, group), sums);
-  else AddByteProducts<Dot, kRows, kPanels>(rows, task.layout.k, FlipOf(task), GroupOf(task, group), sums);
+    AddInt4Products<Dot, kRows>(rows, task.layout.k, FlipOf<Dot>(task), GroupOf(task, group), sums);
+  else
+    AddByteProducts<Dot, kRows, kPanels>(rows, task.layout.k, FlipOf<Dot>(task), GroupOf(task, group), sums);
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4

@@ -100,7 +100,7 @@ struct ByteTask {
   const void* rows;
   size_t count;
   size_t stride;  // bytes
-  bool flipped;
+  bool flipped = false;
   ByteLayout layout;
   const int8_t* weights;
   const int32_t* start = nullptr;  // [padded outputs]; null: zeros

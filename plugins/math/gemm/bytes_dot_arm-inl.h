@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ByteDot of bytes-inl.h for arm64, which Highway 1.2 has no operation for. The dot product
+// ByteDot of bytes_dot-inl.h for arm64, which Highway 1.2 has no operation for. The dot product
 // instruction is used by the code for NEON (simd_targets.h) and in builds for CPUs that have it.
 #if defined(FUSEBOX_MATH_BYTE_DOT_ARM_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FUSEBOX_MATH_BYTE_DOT_ARM_INL_H_
@@ -52,6 +52,7 @@ HWY_INLINE void LoadNext(const int8_t* HWY_RESTRICT& from, int8x16_t (&to)[kCoun
 
 struct ByteDot {
   static constexpr size_t kUnit = 4;
+  static constexpr bool kFlips = true;
   static constexpr bool kUnsignedRows = false;
   static constexpr int kRows = 4;
   static constexpr int kChains = 8;

@@ -81,7 +81,7 @@ HWY_INLINE void StepTile(const HybridStepTask& task, size_t row, size_t block) {
     rows[r] = static_cast<const uint8_t*>(product.rows) + (row + r) * product.stride;
     mm::ByteStart(product, row + r, first, sums[r]);
   }
-  mm::AddByteProducts<Dot, kRows, kGates>(rows, product.layout.k, mm::FlipOf(product),
+  mm::AddByteProducts<Dot, kRows, kGates>(rows, product.layout.k, mm::FlipOf<Dot>(product),
                                           mm::GroupOf(product, block), sums);
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) FinishStep(task, row + r, block, sums[r]);

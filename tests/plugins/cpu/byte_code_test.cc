@@ -121,6 +121,23 @@ TEST(ByteKernels, ScalesToFloatsAlikeInEveryCode) {
   }
 }
 
+// Rows as the code reads them; the original ones lie `stride` apart.
+std::vector<int8_t> RowsFor(const ByteKernels& code, const std::vector<int8_t>& rows, size_t count,
+                            size_t columns, bool is_unsigned) {
+  if (!code.signs.Flips(is_unsigned)) return rows;
+  const size_t stride = columns + 3;
+  std::vector<int8_t> apart(count * stride), flipped(count * columns + 1, 77);
+  for (size_t i = 0; i < count; ++i)
+    std::copy_n(rows.data() + i * columns, columns, apart.data() + i * stride);
+  code.flip(apart.data(), count, stride, columns, flipped.data());
+  EXPECT_EQ(flipped.back(), 77);
+  flipped.pop_back();
+  std::vector<int8_t> in_place = rows;
+  code.flip(in_place.data(), count, columns, columns, in_place.data());
+  EXPECT_EQ(in_place, flipped);
+  return flipped;
+}
+
 // Products of every length up to some vectors, of as many outputs and rows as fill no tile.
 TEST(ByteKernels, MultipliesAlikeInEveryCode) {
   for (const ByteKernels* code : AllByteKernels()) {
@@ -141,10 +158,10 @@ TEST(ByteKernels, MultipliesAlikeInEveryCode) {
               -code->signs.Offset(is_unsigned) * math::SumOfBytes(weights.data() + i * columns, columns);
         const ByteResults results{&scale, nullptr};
         std::vector<uint8_t> out(count * outputs + 1, 77);
-        code->multiply_and_store({.product = {.rows = rows.data(),
+        const std::vector<int8_t> as_read = RowsFor(*code, rows, count, columns, is_unsigned);
+        code->multiply_and_store({.product = {.rows = as_read.data(),
                                               .count = count,
                                               .stride = columns,
-                                              .flipped = code->signs.Flips(is_unsigned),
                                               .layout = layout,
                                               .weights = packed.data(),
                                               .start = start.data()},
@@ -189,7 +206,6 @@ TEST(ByteKernels, MultipliesHalvesAlikeInEveryCode) {
       std::vector<int8_t> rows(count * columns), packed(layout.bytes());
       for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int8_t>(i % 5 == 0 ? -128 : i * 91 + 3);
       std::vector<int32_t> start(layout.padded());
-      const bool flips = code->signs.Flips(false);
       for (size_t i = 0; i < outputs; ++i) {
         const int32_t sum = math::PackInt4Row(layout, i, weights.data() + i * bytes, packed.data());
         int32_t expected = 0;
@@ -199,10 +215,10 @@ TEST(ByteKernels, MultipliesHalvesAlikeInEveryCode) {
       }
       const size_t groups = layout.panels() / math::kBytePanels, width = layout.padded();
       std::vector<int32_t> out(count * width, 77);
-      code->multiply({.rows = rows.data(),
+      const std::vector<int8_t> as_read = RowsFor(*code, rows, count, columns, false);
+      code->multiply({.rows = as_read.data(),
                       .count = count,
                       .stride = columns,
-                      .flipped = flips,
                       .layout = layout,
                       .weights = packed.data(),
                       .start = start.data()},
