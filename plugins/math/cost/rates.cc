@@ -31,8 +31,8 @@ constexpr Row Derived(Isa isa, const Row& measured, double vectors, double byte_
   Row row = measured;
   row.isa = isa;
   for (Rates* const rates : {&row.kernels, &row.xnnpack}) {
-    for (const Item item : {kF32Product, kF32Tap, kF32FarTap, kI8Tap, kI8FarTap, kU8Product, kF32Element,
-                            kI8Element, kFunction})
+    for (const Item item : {kF32Product, kF32Tap, kF32FarTap, kI8Tap, kI8FarTap, kU8Product, kI8Result,
+                            kF32Element, kI8Element, kFunction})
       (*rates)[item] *= vectors;
     (*rates)[kI8Product] *= byte_products;
   }
