@@ -9,14 +9,37 @@
 namespace fusebox::cli {
 namespace {
 
+constexpr size_t kMostInCell = 4;  // more values make a row too wide to read
+
+std::string NameOf(const Function& function, const std::vector<ValueId>& ids, size_t i,
+                   const std::vector<std::string>& names) {
+  return i < names.size() ? names[i] : function.value(ids[i]).name;
+}
+
+// "x f32[1,4], and 8 more"
 std::string Described(const Function& function, const std::vector<ValueId>& ids,
                       const std::vector<std::string>& names) {
   std::string out;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const Value& value = function.value(ids[i]);
-    out += (i > 0 ? ", " : "") + (i < names.size() ? names[i] : value.name) + " " + ToString(value.type);
-  }
+  const size_t shown = ids.size() > kMostInCell ? 1 : ids.size();
+  for (size_t i = 0; i < shown; ++i)
+    out +=
+        (i > 0 ? ", " : "") + NameOf(function, ids, i, names) + " " + ToString(function.value(ids[i]).type);
+  if (ids.size() > shown) out += ", and " + std::to_string(ids.size() - shown) + " more";
   return out.empty() ? "-" : out;
+}
+
+// The inputs and outputs of a signature, if they do not fit into cells.
+std::string Interface(const Function& function, const Signature& s) {
+  if (std::max(function.inputs.size(), function.outputs.size()) <= kMostInCell) return "";
+  Table table({"signature " + s.key, "name", "type"});
+  const auto list = [&](const char* what, const auto& ids, const auto& names) {
+    for (size_t i = 0; i < ids.size(); ++i)
+      table.Row(
+          {what + std::to_string(i), NameOf(function, ids, i, names), ToString(function.value(ids[i]).type)});
+  };
+  list("input ", function.inputs, s.input_names);
+  list("output ", function.outputs, s.output_names);
+  return "\n" + table.Text();
 }
 
 // "x f32[1,4], W f32[8,4] const": operands or results of a node.
@@ -39,7 +62,7 @@ std::string Values(const Function& function, std::span<const ValueId> ids) {
 // `entries` begins with the signatures, in order.
 std::string Signatures(const Module& module, const std::vector<Model::Entry>& entries) {
   Table table({"signature", "can run", "subgraph", "inputs", "outputs"});
-  std::string refused;
+  std::string refused, wide;
   for (size_t i = 0; i < entries.size(); ++i) {
     const Status& status = entries[i].status;
     const bool main = i >= module.signatures.size();
@@ -53,8 +76,9 @@ std::string Signatures(const Module& module, const std::vector<Model::Entry>& en
     table.Row({s.key, status ? "yes" : "no", s.function,
                Described(*function, function->inputs, s.input_names),
                Described(*function, function->outputs, s.output_names)});
+    wide += Interface(*function, s);
   }
-  return (table.empty() ? "no signatures\n" : table.Text()) + refused;
+  return (table.empty() ? "no signatures\n" : table.Text()) + refused + wide;
 }
 
 std::string Subgraphs(const Module& module) {

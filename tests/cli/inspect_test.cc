@@ -90,6 +90,27 @@ TEST(Inspect, NamesTheSignaturesThatCanRun) {
 }
 
 // One in which nothing runs is told all the same.
+TEST(Inspect, ManyInputsHaveATableOfTheirOwn) {
+  Module module;
+  Function& f = module.Add("main");
+  const Type type{DType::kF32, {2}};
+  Signature signature{.key = "decode", .function = "main", .output_names = {"sum"}};
+  std::vector<ValueId> inputs;
+  for (int i = 0; i < 12; ++i) {
+    signature.input_names.push_back("cache_" + std::to_string(i));
+    inputs.push_back(f.AddInput(type, "value_" + std::to_string(i)));
+  }
+  f.outputs = f.AddNode(Op::kAddN, inputs, {type}).results;
+  module.signatures = {signature};
+  const std::string path = Path("many_inputs.tflite");
+  ASSERT_TRUE(tflite::WriteFile(module, path));
+  const Finished done = Fusebox({"inspect", path});
+  EXPECT_THAT(done.out, HasSubstr("cache_0 f32[2], and 11 more | sum f32[2]"));
+  EXPECT_THAT(done.out, ContainsRegex("signature decode \\| name +\\| type"));
+  EXPECT_THAT(done.out, ContainsRegex("input 11 +\\| cache_11 \\| f32\\[2\\]"));
+  EXPECT_THAT(done.out, ContainsRegex("output 0 +\\| sum +\\| f32\\[2\\]"));
+}
+
 TEST(Inspect, AMainSubgraphThatCannotRunIsToldToo) {
   auto module = fixtures::OnDevice::Make({"save"});
   module->signatures.clear();
