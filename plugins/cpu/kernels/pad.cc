@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // PAD, PADV2 (with a value), MIRROR_PAD (mirrored elements); DILATE pads between elements.
+#include <algorithm>
+#include <array>
+
 #include "plugins/cpu/elements/move.h"
 #include "plugins/cpu/elements/strings.h"
 #include "plugins/cpu/kernels.h"
@@ -47,6 +50,29 @@ void InferPadded(const Node& n, Infer& out) {
   out.set(0, in.dtype(), Padded(Shape(in), PaddingsOf(n, in.rank())));
 }
 
+// Rows of `run` elements, `stride` elements apart in the result.
+struct Rows {
+  int64_t count, run, stride;
+};
+
+// Copies the rows and fills the gaps between them.
+void CopyPadded(const Rows& rows, size_t width, const void* value, const std::byte* from, std::byte* to) {
+  constexpr size_t kMostBytes = 256;  // of a gap that is filled by copies
+  const auto w = static_cast<int64_t>(width);
+  const size_t bytes = static_cast<size_t>(rows.run) * width;
+  const int64_t step = rows.stride * w;
+  CopyEach(from, rows.run * w, to, step, rows.count, bytes);
+  const int64_t gap = rows.stride - rows.run;
+  std::byte* const first_gap = to + bytes;
+  std::array<std::byte, kMostBytes> filled;
+  if (gap * w > static_cast<int64_t>(kMostBytes)) {
+    for (int64_t i = 0; i + 1 < rows.count; ++i) FillElements(width, value, first_gap + i * step, gap);
+  } else if (rows.count > 1) {
+    FillElements(width, value, filled.data(), gap);
+    CopyEach(filled.data(), 0, first_gap, step, rows.count - 1, static_cast<size_t>(gap) * width);
+  }
+}
+
 void PadWith(const Node& n, const void* value) {
   const Shape dims(n.in(0));
   const Paddings p = PaddingsOf(n, dims.rank());
@@ -72,24 +98,27 @@ void PadWith(const Node& n, const void* value) {
   const auto fill = [&](int64_t first, int64_t end) {
     if (first < end) FillElements(width, value, MutableElements(n.out(0), first), end - first);
   };
-  // Each row is copied after what lies between it and the row before it is filled.
-  const auto rows = static_cast<size_t>(Count(outer));
-  ParallelFor(n.host(), rows, Grain(run), [&](size_t begin, size_t end, uint32_t) {
+  const Rows in_line{last > 0 ? dims[last - 1] : 1, run, last > 0 ? strides[last - 1] : run};
+  // Rows are copied after what lies between them and the row before them is filled.
+  const int64_t rows = Count(outer);
+  ParallelFor(n.host(), static_cast<size_t>(rows), Grain(run), [&](size_t begin, size_t end, uint32_t) {
     Walk<1> walk(outer, {outer_strides});
     int64_t filled = 0;
     if (begin > 0) {
       walk.Seek(static_cast<int64_t>(begin) - 1);
       filled = origin + walk.offset(0) + run;
     }
-    walk.Seek(static_cast<int64_t>(begin));
-    for (size_t row = begin; row < end; ++row, walk.Next()) {
+    int64_t count = 0;
+    for (auto row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); row += count) {
+      walk.Seek(row);
       const int64_t at = origin + walk.offset(0);
+      count = std::min(in_line.count - row % in_line.count, static_cast<int64_t>(end) - row);
       fill(filled, at);
-      CopyBytes(MutableElements(n.out(0), at), Elements(n.in(0), static_cast<int64_t>(row) * run),
-                static_cast<size_t>(run) * width);
-      filled = at + run;
+      CopyPadded({count, run, in_line.stride}, width, value, Elements(n.in(0), row * run),
+                 MutableElements(n.out(0), at));
+      filled = at + (count - 1) * in_line.stride + run;
     }
-    if (end == rows) fill(filled, total);
+    if (static_cast<int64_t>(end) == rows) fill(filled, total);
   });
 }
 
