@@ -153,14 +153,17 @@ void CopyBox(const fbx_host* host, size_t width, const Shape& dims, const void* 
 void CopyEach(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count,
               size_t bytes) {
   const auto each = [&](const auto& copy) {
-    for (int64_t i = 0; i < count; ++i) copy(to + i * to_step, from + i * from_step, bytes);
+    for (int64_t i = 0; i < count; ++i) copy(to + i * to_step, from + i * from_step);
+  };
+  const auto ends = [&]<size_t kBytes>() {
+    each([bytes](std::byte* t, const std::byte* f) { CopyEnds<kBytes>(t, f, bytes); });
   };
   if (bytes > 32 || bytes < 2)
-    return each([](std::byte* t, const std::byte* f, size_t n) { std::memcpy(t, f, n); });
-  if (bytes >= 16) return each(CopyEnds<16>);
-  if (bytes >= 8) return each(CopyEnds<8>);
-  if (bytes >= 4) return each(CopyEnds<4>);
-  each(CopyEnds<2>);
+    return each([bytes](std::byte* t, const std::byte* f) { std::memcpy(t, f, bytes); });
+  if (bytes >= 16) return ends.template operator()<16>();
+  if (bytes >= 8) return ends.template operator()<8>();
+  if (bytes >= 4) return ends.template operator()<4>();
+  ends.template operator()<2>();
 }
 
 void FillElements(size_t width, const void* value, void* dst, int64_t count) {
