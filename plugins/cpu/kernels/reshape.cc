@@ -12,7 +12,10 @@ namespace {
 
 struct CopyAll {
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
-  static void supports(const Node& n) { RequireMovable(n, 0); }
+  // TFLite copies the bytes even if the result has another scale.
+  static void supports(const Node& n) {
+    if (ElementSize(n.in(0).dtype()) == 0) RejectDtype(n.in(0).dtype(), 0);
+  }
   void invoke(const Node& n) const {
     const size_t bytes = static_cast<size_t>(n.in(0).count()) * ElementSize(n.in(0).dtype());
     if (n.out(0).count() != n.in(0).count())
