@@ -260,8 +260,11 @@ Status Session::Resize(int index, const fusebox::Shape& shape) {
   const Type before = slot.type;
   const auto bytes = ByteSize(type);
   if (!bytes || (before.shape.ranked() && before.shape.rank() != shape.rank())) {
-    return Invalid(fmt::format("{}: {}, {}, cannot be resized to {}", impl_->model->name(),
-                               Quoted(slot, index), ToString(before), ToString(type)));
+    const char* const why = type.dtype == DType::kString ? "strings get their shape with their values"
+                            : !bytes                     ? "it is too large"
+                                                         : "it has another number of dims";
+    return Invalid(fmt::format("{}: {}, {}, cannot be resized to {}: {}", impl_->model->name(),
+                               Quoted(slot, index), ToString(before), ToString(type), why));
   }
   const Impl::Port& port = *impl_->input_ports[static_cast<size_t>(index)];
   if (!port.bound.empty() && TypeOf(port.tensor).shape == shape) return {};

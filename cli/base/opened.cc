@@ -27,7 +27,9 @@ Status ResizeInputs(Opened& opened, const std::vector<std::string>& shapes) {
     FUSEBOX_ASSIGN(const size_t index, FindPort(inputs, named.first).At(place));
     if (resized[index]) return Invalid(place + ": given twice");
     resized[index] = true;
-    FUSEBOX_TRY(opened.session->Resize(static_cast<int>(index), named.second));
+    // Strings get their shape with their values.
+    if (inputs[index].type.dtype != DType::kString)
+      FUSEBOX_TRY(opened.session->Resize(static_cast<int>(index), named.second));
     inputs[index].type.shape = named.second;
   }
   return {};

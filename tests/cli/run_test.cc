@@ -175,6 +175,21 @@ TEST(Run, GivesInputsOtherDimsOnRequest) {
               HasSubstr("given twice"));
 }
 
+TEST(Run, GivesStringsOtherDimsOnRequest) {
+  Module module;
+  Function& f = module.Add("main");
+  const ValueId x = f.AddInput({DType::kString, {Shape::kUnknown}}, "x");
+  Attrs new_shape;
+  new_shape.Set("new_shape", std::vector<int64_t>{-1, 1});
+  f.outputs =
+      f.AddNode(Op::kReshape, {x}, {{DType::kString, {Shape::kUnknown, 1}}}, std::move(new_shape)).results;
+  const std::string model = Path("strings.tflite");
+  ASSERT_TRUE(tflite::WriteFile(module, model));
+  const Finished done = Fusebox({"run", model, "--shape", "x=2", "--json"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_THAT(done.Json()["outputs"][0]["shape"], ElementsAre(2, 1));
+}
+
 TEST(Run, JsonKeepsItsKeys) {
   const nlohmann::json json = Fusebox({"run", WriteAddModel("add.tflite", 1), "--json", "--explain"}).Json();
   std::vector<std::string> keys;
