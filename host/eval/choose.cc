@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <optional>
+#include <utility>
 
 #include "host/eval/eval.h"
 #include "host/plugin/call.h"
@@ -29,6 +30,12 @@ std::string OperandTypes(const Function& function, const Node& node) {
   return fmt::format("({})", fmt::join(types, ", "));
 }
 
+// Custom ops that stand for code of an accelerator, and the accelerator.
+constexpr std::pair<std::string_view, std::string_view> kCompiled[] = {
+    {"ethos-u", "an Arm Ethos-U"},
+    {"edgetpu-custom-op", "a Coral Edge TPU"},
+};
+
 std::unexpected<Error> NoKernel(const Registry& registry, const Function& function, const Node& node,
                                 fbx_op_kind kind, std::string_view op,
                                 const std::vector<std::string>& declined) {
@@ -36,8 +43,14 @@ std::unexpected<Error> NoKernel(const Registry& registry, const Function& functi
   if (kind == FBX_OP_CUSTOM && op.starts_with("Flex"))
     return Unsupported(
         message +
-        "; it is an op of TensorFlow: open the file with \"import\": \"auto\", or translate it "
-        "with `fusebox convert` first");
+        "; it is an op of TensorFlow: translate the file with `fusebox convert` first, or set \"import\": "
+        "\"auto\"");
+  for (const auto& [name, target] : kCompiled) {
+    if (kind == FBX_OP_CUSTOM && op == name)
+      return Unsupported(fmt::format("{}; the file was compiled for {} and runs there only: open the file "
+                                     "that it was compiled from",
+                                     message, target));
+  }
   if (!declined.empty()) message += fmt::format("; declined by {}", fmt::join(declined, "; "));
   if (const auto who = registry.WhoProvides(kind, op); !who.empty()) {
     message += fmt::format("; listed in the manifest of {}", fmt::join(who, ", "));

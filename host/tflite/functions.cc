@@ -45,6 +45,23 @@ void AddEmptyConstants(Function& function) {
   }
 }
 
+// Compilers for accelerators list scratch memory among the operands of a custom op, which nothing defines. It
+// is kept as session state: memory that only the op uses.
+void KeepScratch(Function& function) {
+  const auto is_custom = [](const auto& node) { return node->is(Op::kCustom); };
+  if (std::ranges::none_of(function.nodes, is_custom)) return;
+  const Uses uses(function);
+  const std::set<ValueId> inputs(function.inputs.begin(), function.inputs.end());
+  for (const auto& node : function.nodes) {
+    if (!node->is(Op::kCustom)) continue;
+    for (const ValueId id : node->operands) {
+      if (id == kNoValue || uses.producer(id) != nullptr || inputs.contains(id)) continue;
+      Value& value = function.value(id);
+      if (!value.is_const() && value.type.shape.is_static()) value.is_variable = true;
+    }
+  }
+}
+
 // Tensors, and what ops with state add to them.
 size_t ValueCount(const File& file, const format::SubGraph& graph) {
   size_t count = SizeOf(graph.tensors());
@@ -93,6 +110,7 @@ Status ReadFunction(const File& file, const format::SubGraph& graph, Function& f
   FUSEBOX_ASSIGN(function.outputs, Interface(graph.outputs(), function, "output"));
   FUSEBOX_TRY(ReadNodes(file, graph, function));
   AddEmptyConstants(function);
+  KeepScratch(function);
   return {};
 }
 
