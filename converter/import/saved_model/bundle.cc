@@ -14,6 +14,7 @@
 #include "converter/import/saved_model/partition.h"
 #include "converter/import/saved_model/slice_key.h"
 #include "converter/import/saved_model/table.h"
+#include "host/graph/npy.h"
 
 static_assert(std::endian::native == std::endian::little, "tensor bytes are used as they are stored");
 
@@ -199,6 +200,10 @@ Result<Buffer> Bundle::Read(std::string_view key) const {
   if (auto found = read_.find(key); found != read_.end()) return found->second;
   auto entry = key.starts_with('\0') ? entries_.end() : entries_.find(key);
   if (entry == entries_.end()) return NotFound(index_path_ + ": " + Quoted(key) + " is not in it");
+  if (entry->second.dtype() == tf::DT_STRING) {
+    FUSEBOX_ASSIGN(const std::vector<std::string> strings, ReadStrings(key));
+    return read_.emplace(key, PackStrings(strings)).first->second;
+  }
   if (ElementSize(entry->second.dtype()) == 0) {
     return Unsupported(index_path_ + ": " + Quoted(key) + ": elements of type " +
                        DataTypeName(entry->second.dtype()) + " have no fixed size");

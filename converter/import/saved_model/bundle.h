@@ -37,7 +37,7 @@ class Bundle {
   const BundleTensor* Find(std::string_view key) const;
 
   // The elements, row-major, little-endian, aligned to their size. Reading a key again returns the same bytes
-  // at the same address. A partitioned tensor is assembled on the heap.
+  // at the same address. A partitioned tensor is assembled on the heap, and strings are packed (PackStrings).
   Result<Buffer> Read(std::string_view key) const;
   // The elements of a DT_STRING tensor.
   Result<std::vector<std::string>> ReadStrings(std::string_view key) const;

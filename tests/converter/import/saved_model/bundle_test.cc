@@ -11,6 +11,7 @@
 #include "converter/import/saved_model/slice_key.h"
 #include "converter/import/saved_model/snappy.h"
 #include "converter/import/saved_model/table.h"
+#include "host/graph/npy.h"
 #include "models/saved_model/bundle_writer.h"
 #include "tests/converter/import/files.h"
 
@@ -75,6 +76,7 @@ TEST(Bundle, ReadsWhatWasWritten) {
   EXPECT_EQ(bundle->Find("a/kernel")->dtype, tf::DT_FLOAT);
   EXPECT_EQ(Text(*bundle->Read("a/kernel")), Counting({2, 3}, 6).bytes);
   EXPECT_THAT(*bundle->ReadStrings("names"), ElementsAre("one", "", "three"));
+  EXPECT_THAT(*UnpackStrings(*bundle->Read("names")), ElementsAre("one", "", "three"));
   EXPECT_EQ(bundle->Read("empty")->size(), 0u);
   EXPECT_EQ(bundle->Find("missing"), nullptr);
 }
@@ -95,7 +97,7 @@ TEST(Bundle, GivesTheSameBytesAgain) {
   ASSERT_TRUE(SmallBundle().Write(prefix));
   auto bundle = Bundle::Open(prefix);
   ASSERT_TRUE(bundle);
-  for (const char* key : {"a/kernel", "step"})
+  for (const char* key : {"a/kernel", "names", "step"})
     EXPECT_TRUE(bundle->Read(key)->SameAs(*bundle->Read(key))) << key;
 }
 

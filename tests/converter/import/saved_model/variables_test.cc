@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "host/graph/npy.h"
 #include "models/saved_model/saved_model_builder.h"
 #include "tests/converter/import/files.h"
 #include "tests/testing/models/models.h"
@@ -167,6 +168,21 @@ TEST(Variables, OfOneNameAreToldApart) {
   EXPECT_EQ(variables->all().size(), 2u);
   EXPECT_EQ(ValueOf(*variables, "Variable"), 2);
   EXPECT_EQ(ValueOf(*variables, "Variable_1"), 3);
+}
+
+TEST(Variables, HoldStrings) {
+  const std::string dir = FreshDir();
+  SavedModelBuilder model;
+  const VariableRef names = model.AddVariable("names", Strings({"a", "", "bc"}), "names");
+  FunctionBuilder& f = model.AddFunction("__inference_call");
+  f.Return({f.Read(names)});
+  model.AddSignature("serving_default", f, {}, {"y"});
+  ASSERT_TRUE(model.Write(dir));
+  const auto variables = LoadAndBind(dir);
+  ASSERT_TRUE(variables) << variables.error().message;
+  const auto bytes = variables->Read(*variables->OfNode("names"));
+  ASSERT_TRUE(bytes) << bytes.error().message;
+  EXPECT_THAT(*UnpackStrings(*bytes), ElementsAre("a", "", "bc"));
 }
 
 TEST(Variables, AreFoundByOneSourceAlone) {
