@@ -2,6 +2,7 @@
 #include "doors/tflite/interpreter.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "doors/tflite/delegate.h"
@@ -17,6 +18,21 @@ RegistryPtr NewRegistry(const Reporter& reporter) {
   if (fusebox_registry_create(ConfigPath(), nullptr, &registry, error) == FUSEBOX_OK)
     return RegistryPtr(registry, Free());
   reporter.Report("%s", error.text());
+  return nullptr;
+}
+
+// Returns a session of the first signature that can run, or null if none can.
+fusebox_session* SessionOfAnySignature(fusebox_model* model, const std::string& options) {
+  for (int32_t i = 0; i < fusebox_model_signature_count(model); ++i) {
+    const char* why = nullptr;
+    nlohmann::json with = nlohmann::json::parse(options);
+    with["signature"] = fusebox_model_signature(model, i, &why);
+    fusebox_session* session = nullptr;
+    ErrorText error;
+    if (why == nullptr &&
+        fusebox_session_create(model, with.dump().c_str(), nullptr, &session, error) == FUSEBOX_OK)
+      return session;
+  }
   return nullptr;
 }
 
@@ -68,14 +84,17 @@ TfLiteStatus TfLiteInterpreter::Open() {
   if (model_ == nullptr) return kTfLiteError;
   fusebox_session* session = nullptr;
   ErrorText error;
-  if (fusebox_session_create(model_.get(), settings->session.c_str(), nullptr, &session, error) !=
+  if (fusebox_session_create(model_.get(), settings->session.c_str(), nullptr, &session, error) ==
       FUSEBOX_OK) {
-    reporter().Report("%s", error.text());
-    return kTfLiteError;
+    session_.reset(session);
+    selected_ = main_.get();
+    return kTfLiteOk;
   }
-  session_.reset(session);
-  selected_ = main_.get();
-  return kTfLiteOk;
+  // Runners of other signatures work. Allocate reports why the main subgraph does not.
+  session_.reset(SessionOfAnySignature(model_.get(), settings->session));
+  if (session_ != nullptr) return kTfLiteOk;
+  reporter().Report("%s", error.text());
+  return kTfLiteError;
 }
 
 bool TfLiteInterpreter::AddOps(fusebox_registry* registry) {

@@ -264,6 +264,31 @@ TEST(SignatureRunner, RunsEachSignature) {
   TfLiteSignatureRunnerDelete(negate);
 }
 
+TEST(SignatureRunner, RunsWhereTheMainSubgraphCannot) {
+  std::string reported;
+  TfLiteInterpreterOptions* options = TfLiteInterpreterOptionsCreate();
+  TfLiteInterpreterOptionsSetErrorReporter(options, Collect, &reported);
+  const Opened opened(HalfRunnableModel(), options);
+  TfLiteInterpreterOptionsDelete(options);
+  ASSERT_NE(opened.get(), nullptr);
+  EXPECT_EQ(reported, "");
+  TfLiteSignatureRunner* negate = TfLiteInterpreterGetSignatureRunner(opened.get(), "negate");
+  ASSERT_NE(negate, nullptr);
+  ASSERT_EQ(TfLiteSignatureRunnerAllocateTensors(negate), kTfLiteOk);
+  const float counted[] = {1, 2, 3, 4};
+  ASSERT_EQ(TfLiteTensorCopyFromBuffer(TfLiteSignatureRunnerGetInputTensor(negate, "x"), counted, 16),
+            kTfLiteOk);
+  ASSERT_EQ(TfLiteSignatureRunnerInvoke(negate), kTfLiteOk);
+  float negative[4];
+  ASSERT_EQ(TfLiteTensorCopyToBuffer(TfLiteSignatureRunnerGetOutputTensor(negate, "y"), negative, 16),
+            kTfLiteOk);
+  EXPECT_THAT(negative, ElementsAre(-1, -2, -3, -4));
+  TfLiteSignatureRunnerDelete(negate);
+  EXPECT_EQ(TfLiteInterpreterAllocateTensors(opened.get()), kTfLiteError);
+  EXPECT_THAT(reported, HasSubstr("unknown_op"));
+  EXPECT_EQ(TfLiteInterpreterInvoke(opened.get()), kTfLiteError);
+}
+
 TEST(SignatureRunner, ResizesOpenDimsOnly) {
   const Opened opened(DoubleModel());
   TfLiteSignatureRunner* runner = TfLiteInterpreterGetSignatureRunner(opened.get(), "double");

@@ -71,6 +71,20 @@ std::string TwoSignaturesModel() {
   return BytesOf(module);
 }
 
+std::string HalfRunnableModel() {
+  Module module;
+  const Type type = FloatType({2, 2});
+  Function& train = module.Add("main");
+  Node& node = train.AddNode(Op::kCustom, {train.AddInput(type, "x")}, {type});
+  node.name = "unknown_op";
+  train.outputs = node.results;
+  train.value(node.results[0]).name = "loss";
+  Function& negate = module.Add("negate");
+  negate.outputs = {Result(negate, Op::kNeg, {negate.AddInput(type, "z")}, type, "negative")};
+  module.signatures = {{"train", "main", {"x"}, {"loss"}}, {"negate", "negate", {"x"}, {"y"}}};
+  return BytesOf(module);
+}
+
 std::string TextModel() {
   Module module;
   Function& f = module.Add("main");

@@ -13,6 +13,8 @@ std::string ThreeOpsModel();
 std::string DoubleModel();
 // Signatures "add" (x, y -> sum; the main subgraph) and "negate" (x -> y), f32[2,2].
 std::string TwoSignaturesModel();
+// Signatures "train" (x -> unknown_op -> loss; the main subgraph) and "negate" (x -> y), f32[2,2].
+std::string HalfRunnableModel();
 // text string[-1] -> the same.
 std::string TextModel();
 // u8[1,2] -> u8[2] by RESHAPE, scale 0.5, zero point 128; the input is called "quantized".
