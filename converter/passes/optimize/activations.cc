@@ -34,7 +34,7 @@ bool Merge(Edit& e, Node& node) {
     return false;
   }
   before->attrs.Set("fused_activation_function", both);
-  e.Replace(node, x);
+  e.Absorb(node, x);
   return true;
 }
 

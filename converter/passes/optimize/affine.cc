@@ -149,7 +149,7 @@ class Merger {
     }
     if (HasActivation(node_))
       before_.attrs.Set("fused_activation_function", node_.attrs.str("fused_activation_function", "NONE"));
-    e_.Replace(node_, step_.x);
+    e_.Absorb(node_, step_.x);
     return true;
   }
 
@@ -297,7 +297,7 @@ bool IntoASummand(Edit& e, Node& node) {
     if (!AddToBias(e, *before, *place, shape, affine->shift, e.f().value(step->constant).name)) continue;
     if (HasActivation(node))
       sum->attrs.Set("fused_activation_function", node.attrs.str("fused_activation_function", "NONE"));
-    e.Replace(node, step->x);
+    e.Absorb(node, step->x);
     return true;
   }
   return false;

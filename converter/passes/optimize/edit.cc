@@ -53,6 +53,11 @@ void Edit::Replace(Node& node, ValueId by) {
   Rewriter::Replace(node, by);
 }
 
+void Edit::Absorb(Node& node, ValueId by) {
+  if (std::string& name = f().value(node.results[0]).name; !name.empty()) std::swap(f().value(by).name, name);
+  Replace(node, by);
+}
+
 void Edit::Note(const Node& node, const std::string& text) {
   std::string line = "function " + f().name + ": " +
                      (node.location.name.empty() ? std::string(Name(node.op)) : node.location.name) + ": " +

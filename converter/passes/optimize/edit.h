@@ -29,6 +29,9 @@ class Edit : public Rewriter {
 
   // Replaces as Rewriter does, but the declared type of the result refines the type of `by`.
   void Replace(Node& node, ValueId by);
+  // The same, after the producer of `by` was changed to compute the result. `by` gets the result's name, so
+  // that comparisons by name do not find the value that it was.
+  void Absorb(Node& node, ValueId by);
   // Records once why a node was left as it is, for --explain.
   void Note(const Node& node, const std::string& text);
 

@@ -41,9 +41,12 @@ TEST(Optimize, PutsBiasAndActivationIntoTheOpBefore) {
     Dense model;
     model.Plus({3}, {10, 20, 30}, constant_first);
     model.Relu();
+    for (size_t i = 0; i < 3; ++i)
+      model.f.value(model.f.nodes[i]->results[0]).name = std::string(Name(model.f.nodes[i]->op));
     model.Run();
     ASSERT_EQ(model.f.nodes.size(), 1u) << ToText(model.f);
     const Node& node = *model.f.nodes[0];
+    EXPECT_EQ(model.f.value(node.results[0]).name, "RELU") << "it is no longer the value of the product";
     EXPECT_EQ(node.attrs.str("fused_activation_function", ""), "RELU");
     EXPECT_THAT(model.f.value(node.operands[2]).data.As<float>(), ElementsAre(10, 20, 30));
   }

@@ -18,7 +18,6 @@ TEST(RequantizeMoves, WritesQuantizeBehindEachOpThatOnlyMoves) {
   const std::pair<Op, std::vector<std::vector<int32_t>>> ops[] = {{Op::kReverseV2, {{1}}},
                                                                   {Op::kTranspose, {{0, 1}}},
                                                                   {Op::kSlice, {{0, 0}, {1, 3}}},
-                                                                  {Op::kReshape, {{1, 3}}},
                                                                   {Op::kTile, {{1, 1}}}};
   for (const auto& [op, lists] : ops) {
     Rewritten m;
@@ -37,6 +36,17 @@ TEST(RequantizeMoves, WritesQuantizeBehindEachOpThatOnlyMoves) {
     if (op == Op::kReverseV2) EXPECT_THAT(values, ElementsAre(-3, -1, 3));
     else EXPECT_THAT(values, ElementsAre(3, -1, -3)) << Name(op);
   }
+}
+
+// As in TensorFlow Lite, its bytes get another meaning.
+TEST(RequantizeMoves, LeavesReshape) {
+  Rewritten m;
+  const Type row{DType::kI8, {1, 3}};
+  m.f.outputs = m.f.AddNode(Op::kReshape, {m.f.AddInput(row), m.Ints({1, 3})}, {row}).results;
+  m.f.value(m.f.inputs[0]).quant = ScaleOf(0.5F, 1);
+  m.f.value(m.f.outputs[0]).quant = ScaleOf(0.25F, -1);
+  ASSERT_EQ(m.Run(RequantizeMoves), "");
+  EXPECT_EQ(m.f.nodes.size(), 1u);
 }
 
 TEST(RequantizeMoves, LeavesOneScaleAndFloats) {
