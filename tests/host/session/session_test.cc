@@ -292,7 +292,7 @@ TEST(Session, AModelOfWhichNothingRunsIsNoModel) {
   const auto model = Model::FromModule(std::move(module), {.registry = run::TestRegistry()});
   ASSERT_FALSE(model);
   EXPECT_THAT(model.error().message, HasSubstr("test.tflite: function save_function: node 3 FlexSaveV2"));
-  EXPECT_THAT(model.error().message, HasSubstr("or translate it with `fusebox convert` first"));
+  EXPECT_THAT(model.error().message, HasSubstr("translate the file with `fusebox convert` first"));
 }
 
 // The main subgraph is what runs without a signature; no other one is looked at.
