@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "converter/import/keras/topology.h"
 
-#include <functional>
 #include <unordered_map>
 
+#include "converter/import/keras/call_numbers.h"
 #include "converter/import/keras/custom.h"
 
 namespace fusebox::keras {
@@ -298,39 +298,15 @@ Status ConnectInSequence(Model& model, const json& config, const std::string& pr
   return {};
 }
 
-void ForEachReference(Argument& argument, const std::function<void(TensorRef&)>& visit) {
-  if (auto* ref = std::get_if<TensorRef>(&argument.value)) visit(*ref);
-  if (auto* list = std::get_if<std::vector<Argument>>(&argument.value))
-    for (Argument& item : *list) ForEachReference(item, visit);
-}
-
-void ForEachReference(Model& model, const std::function<void(TensorRef&)>& visit) {
-  for (const auto& layer : model.layers)
-    for (LayerUse& use : layer->uses) {
-      for (Argument& arg : use.args) ForEachReference(arg, visit);
-      for (auto& [name, arg] : use.kwargs) ForEachReference(arg, visit);
-    }
-  for (TensorRef& ref : model.outputs) visit(ref);
-}
-
-// A functional model counts its construction as call 0, which is not stored: its calls as a layer count from
-// 1, and the first of them is always referenced.
-void SkipOwnCalls(Model& model) {
-  std::vector<bool> from_zero(model.layers.size(), false);
-  const auto at = [](const TensorRef& ref) { return static_cast<size_t>(ref.layer); };
-  ForEachReference(model, [&](TensorRef& ref) { from_zero[at(ref)] = from_zero[at(ref)] || ref.call == 0; });
-  ForEachReference(model, [&](TensorRef& ref) {
-    if (model.layers[at(ref)]->model && !from_zero[at(ref)]) --ref.call;
-  });
-}
-
 Status ConnectByName(Model& model, const json& config, const json& entries) {
   const References references(model);
+  bool keras3 = false;
   for (size_t i = 0; i < model.layers.size(); ++i) {
     const json* nodes = Find(entries[i], "inbound_nodes");
     if (!nodes) continue;
     if (!nodes->is_array()) return Invalid(model.layers[i]->Describe() + ": inbound_nodes is not a list");
     for (const json& node : *nodes) {
+      keras3 = keras3 || node.is_object();
       FUSEBOX_ASSIGN(LayerUse use, references.Use(node).At(model.layers[i]->Describe()));
       model.layers[i]->uses.push_back(std::move(use));
     }
@@ -340,8 +316,7 @@ Status ConnectByName(Model& model, const json& config, const json& entries) {
   if (!inputs || !outputs) return Invalid("it has no input_layers or output_layers");
   FUSEBOX_ASSIGN(model.inputs, references.List(*inputs).At("input_layers"));
   FUSEBOX_ASSIGN(model.outputs, references.List(*outputs).At("output_layers"));
-  SkipOwnCalls(model);
-  return {};
+  return CountCalls(model, keras3);
 }
 
 Result<Model> Parse(const std::string& class_name, const json& config, const Place& place) {
