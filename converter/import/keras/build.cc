@@ -39,7 +39,7 @@ class ModelBuilder {
       for (const Argument& item : *list) Collect(item, out);
   }
 
-  // Collects the dependencies of each call that the outputs need.
+  // Collects the dependencies of each call that the outputs need. Rejects calls that are not stored.
   void Await() {
     std::vector<CallKey> pending;
     for (const TensorRef& ref : model_.outputs) pending.emplace_back(ref.layer, ref.call);
@@ -49,7 +49,9 @@ class ModelBuilder {
       pending.pop_back();
       if (done_.contains(key) || !seen.emplace(key, true).second) continue;
       const Layer& layer = *model_.layers[static_cast<size_t>(key.first)];
-      if (key.second >= static_cast<int>(layer.uses.size())) continue;  // Resolve reports it
+      if (key.second >= static_cast<int>(layer.uses.size()))
+        return emit_.Reject(layer.Describe() + ": call " + std::to_string(key.second) +
+                            " of it is referenced but missing");
       std::vector<TensorRef> needed;
       const LayerUse& use = layer.uses[static_cast<size_t>(key.second)];
       for (const Argument& arg : use.args) Collect(arg, needed);
@@ -78,9 +80,7 @@ class ModelBuilder {
     const Layer& layer = *model_.layers[static_cast<size_t>(ref.layer)];
     const auto it = done_.find({ref.layer, ref.call});
     if (it == done_.end()) {
-      const bool known = ref.call < static_cast<int>(layer.uses.size());
-      emit_.Reject(layer.Describe() + ": call " + std::to_string(ref.call) +
-                   (known ? " depends on its own result" : " of it is referenced but missing"));
+      emit_.Reject(layer.Describe() + ": call " + std::to_string(ref.call) + " depends on its own result");
       return {};
     }
     if (static_cast<size_t>(ref.tensor) < it->second.size())

@@ -174,6 +174,8 @@ TEST(KerasNested, MissingCallsOfKeras3AreRefused) {
     const Result<Tensors> got = RunFile(file, {});
     return got ? "no error" : got.error().message;
   };
+  EXPECT_THAT(refusal(Result3("inner", 2), {{"y", 0, 0}, {"y", 0, 0}}),
+              HasSubstr("layer inner (Functional): call 2 of it is referenced but missing"));
   EXPECT_THAT(refusal(Result3("inner", 0), {{"y", 0, 0}, {"inner", 3, 0}}),
               HasSubstr("layer inner (Functional): call 2 of it is referenced but missing"));
   EXPECT_THAT(refusal(Result3("inner", 0), {{"y", 0, 0}, {"inner", 0, 0}}),
