@@ -109,6 +109,11 @@ bool IsLfsPointer(const Buffer& file) {
          std::memcmp(file.data(), kBegin.data(), kBegin.size()) == 0;
 }
 
+std::string WhyNoFolder(const std::string& path) {
+  if (access((path + "/saved_model.pb").c_str(), F_OK) != 0) return "is a folder, expected a file";
+  return "is a SavedModel; convert it first: fusebox convert " + path + " -o MODEL.tflite";
+}
+
 }  // namespace
 
 Result<Buffer> MapFile(const std::string& path) {
@@ -117,7 +122,7 @@ Result<Buffer> MapFile(const std::string& path) {
   if (file.fd < 0) return SystemError(path, errno);
   struct stat info;
   if (fstat(file.fd, &info) != 0) return SystemError(path, errno);
-  if (S_ISDIR(info.st_mode)) return Invalid(path + ": is a folder, expected a file");
+  if (S_ISDIR(info.st_mode)) return Invalid(path + ": " + WhyNoFolder(path));
   if (!S_ISREG(info.st_mode)) return Invalid(path + ": is not a regular file");
   const auto size = static_cast<size_t>(info.st_size);
   if (size <= kCopied) {

@@ -302,12 +302,19 @@ TEST(Run, ErrorsNameFileAndReasonAndWriteNothing) {
   const std::string small = WriteInput("small.npy", Values({2}, {1, 2}));
   std::ofstream(Path("broken.tflite")) << "this is no model";
   std::ofstream(Path("broken.npy")) << "this is no array";
+  std::ofstream(Path("empty.tflite"));
+  std::ofstream(Path("model.h5")) << "\x89HDF\r\n\x1a\n";
   std::filesystem::create_directories(Path("empty"));
+  const std::string saved = WriteSample("dense");
   const std::string pipe = Path("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   for (const Bad& bad : std::vector<Bad>{
            {{Path("none.tflite")}, {"none.tflite", "No such file"}},
-           {{Path("broken.tflite")}, {"broken.tflite"}},
+           {{Path("broken.tflite")}, {"broken.tflite", "not a .tflite file"}},
+           {{Path("empty.tflite")}, {"empty.tflite", "the file is empty"}},
+           {{Path("model.h5")}, {"model.h5", "an HDF5 file", "fusebox convert MODEL.h5"}},
+           {{Path("empty")}, {"empty", "is a folder, expected a file"}},
+           {{saved}, {"is a SavedModel", "fusebox convert " + saved + " -o"}},
            {{model, "--input", "x=" + small}, {"small.npy", "f32[2]", "f32[2,3]"}},
            {{model, "--input", "x=" + Path("broken.npy")}, {"broken.npy"}},
            {{model, "--input", "x=" + Path("none.npy")}, {"none.npy", "No such file"}},

@@ -72,7 +72,9 @@ Status Archive::LoadZip() {
   FUSEBOX_ASSIGN(ZipFile opened, ZipFile::Open(std::move(bytes)));
   zip_ = std::make_unique<ZipFile>(std::move(opened));
   const ZipFile& zip = *zip_;
-  if (!zip.Has("config.json")) return Invalid("not a Keras file: the archive has no config.json");
+  if (!zip.Has("config.json"))
+    return Invalid(
+        "not a Keras file: the archive has no config.json; unpack other archives, such as .task bundles");
   FUSEBOX_ASSIGN(const Buffer config, zip.Read("config.json", kMaxConfig));
   major_ = 3;
   if (zip.Has("metadata.json")) {

@@ -45,11 +45,23 @@ void Maul(const std::string& good, int flips, unsigned seed) {
 }
 
 TEST(BadInput, IsRefusedWithItsName) {
-  EXPECT_EQ(WhyNot(""), "bytes: not a .tflite file: bytes 4 to 7 are not \"TFL3\"");
+  EXPECT_EQ(WhyNot(""), "bytes: the file is empty");
+  EXPECT_EQ(WhyNot("TFL3"), "bytes: not a .tflite file: bytes 4 to 7 are not \"TFL3\"");
   EXPECT_EQ(WhyNot(std::string("\x10\0\0\0TFL3", 8)),
             "bytes: damaged or cut off: its tables do not hold together");
   EXPECT_EQ(ReadFile("/nonexistent.tflite").error().message,
             "/nonexistent.tflite: No such file or directory");
+}
+
+TEST(BadInput, OtherFormatsAreNamed) {
+  EXPECT_EQ(WhyNot("\x89HDF\r\n\x1a\n and more"),
+            "bytes: not a .tflite file but an HDF5 file; convert a Keras model (.h5) first: fusebox convert "
+            "MODEL.h5 -o MODEL.tflite");
+  EXPECT_EQ(
+      WhyNot("PK\x03\x04 and more"),
+      "bytes: not a .tflite file but a zip archive; convert a Keras model (.keras) first: fusebox convert "
+      "MODEL.keras -o MODEL.tflite; unpack other archives, such as .task bundles");
+  EXPECT_EQ(WhyNot("PK\x03 and more"), "bytes: not a .tflite file: bytes 4 to 7 are not \"TFL3\"");
 }
 
 TEST(BadInput, CutOffAnywhereIsRefused) {

@@ -257,7 +257,9 @@ TEST(KerasFiles, LinksOutOfTheFileAreNotFollowed) {
 TEST(KerasFiles, ArchivesWithoutTheirMembersAreRefused) {
   const std::string file = TestDir() + "/model.keras";
   WriteZip(file, {{"readme", "hello"}});
-  EXPECT_THAT(Refusal(file), HasSubstr("model.keras: not a Keras file: the archive has no config.json"));
+  EXPECT_THAT(
+      Refusal(file),
+      HasSubstr("model.keras: not a Keras file: the archive has no config.json; unpack other archives"));
   WriteZip(file, {{"config.json", Dense().model.config.dump()}});
   EXPECT_THAT(Refusal(file), HasSubstr("the archive has no model.weights.h5"));
   WriteZip(file, {{"config.json", "{"}, {"model.weights.h5", ""}});
