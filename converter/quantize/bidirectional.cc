@@ -29,8 +29,10 @@ std::string WhyWhole(const Function& f, const Node& node) {
   if (node.attrs.str("fused_activation_function", "NONE") != "TANH") return "its activation is not TANH";
   for (size_t i = kWeights[0]; i < kStates[0]; ++i) {
     const ValueId v = node.operands[i];
-    if (present(v) && (!f.value(v).is_const() || f.value(v).type.dtype != DType::kF32))
-      return "operand " + std::to_string(i) + " is not a constant of f32";
+    if (!present(v)) continue;
+    if (!f.value(v).is_const()) return "operand " + std::to_string(i) + " is not constant";
+    if (f.value(v).type.dtype != DType::kF32)
+      return "its weights are " + ToString(f.value(v).type.dtype) + " already";
   }
   if (f.value(node.results[0]).type.shape.rank() != 3) return "the rank of its output is unknown";
   return "";

@@ -283,10 +283,11 @@ class Seen {
   std::map<ValueId, Tensor> tensors_;
 };
 
-bool HasConstantWeights(const Function& f, const Node& lstm) {
+bool HasFloatWeights(const Function& f, const Node& lstm) {
   for (size_t i = kInputWeights; i < lstm.operands.size(); ++i) {
     const ValueId v = lstm.operands[i];
-    if (v != kNoValue && i != kLstmOutputState && i != kLstmCellState && !f.value(v).is_const()) return false;
+    if (v == kNoValue || i == kLstmOutputState || i == kLstmCellState) continue;
+    if (!f.value(v).is_const() || f.value(v).type.dtype != DType::kF32) return false;
   }
   return true;
 }
@@ -297,7 +298,7 @@ class LstmCells {
   LstmCells(Context& context, const Function& f) : context_(context), f_(f) {
     for (const auto& node : f.nodes)
       if (Role(*node) == Quantizes::kLstm && node->operands.size() > kLstmCellState &&
-          HasConstantWeights(f, *node))
+          HasFloatWeights(f, *node))
         cells_.emplace_back(node.get(), std::nullopt);
   }
   Status Widen(const Seen& seen, std::map<ValueId, LstmRanges>& ranges) {

@@ -99,8 +99,9 @@ std::string WhyNotQuantized(const Function& f, const Node& node) {
   for (size_t i = kInputWeights; i < node.operands.size(); ++i) {
     const ValueId v = node.operands[i];
     if (v == kNoValue || i == kLstmOutputState || i == kLstmCellState) continue;
-    if (!f.value(v).is_const() || f.value(v).type.dtype != DType::kF32)
-      return "operand " + std::to_string(i) + " is not constant";
+    if (!f.value(v).is_const()) return "operand " + std::to_string(i) + " is not constant";
+    if (f.value(v).type.dtype != DType::kF32)
+      return "its weights are " + ToString(f.value(v).type.dtype) + " already";
     if (!std::isfinite(LargestOf(f.value(v)))) return "operand " + std::to_string(i) + " is not finite";
   }
   return "";

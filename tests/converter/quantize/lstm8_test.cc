@@ -11,6 +11,7 @@
 #include "converter/quantize/ops8.h"
 #include "tests/peers/lstm_int8.h"
 #include "tests/peers/lstm_net.h"
+#include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
 namespace {
@@ -217,6 +218,29 @@ TEST(Lstm8, LeavesWhatHasNoIntegerForm) {
   auto samples = NoiseSamples(*module, 5);
   samples[2].data = Buffer::Of<float>(std::vector<float>(5 * 8, 100));
   EXPECT_THAT(WhyNot(*module, samples), HasSubstr("has the scale 2^-8, only 2^-15 to 2^-9 are supported"));
+}
+
+// Its dense layer becomes integers, the op stays as it is.
+TEST(Lstm8, WithWeightsOfBytesStays) {
+  for (const bool one_step : {false, true}) {
+    const auto module =
+        LstmNet{.one_step = one_step, .cifg = true, .weights = LstmNet::Weights::kI8}.Module();
+    Function& f = *module->functions[0];
+    const ValueId w = f.AddConst<float>(DType::kF32, {2, 8}, std::vector<float>(16, 0.5f));
+    Type type = f.value(f.outputs[0]).type;
+    type.shape.dims().back() = 2;
+    Attrs attrs;
+    attrs.Set("keep_num_dims", true);
+    f.outputs[0] = f.AddNode(Op::kFullyConnected, {f.outputs[0], w, kNoValue}, {type}, attrs).results[0];
+    const IntegerForm form = Stored(*module);
+    ASSERT_TRUE(form.module);
+    EXPECT_THAT(form.notes, HasSubstr("stays f32: its weights are i8 already"));
+    EXPECT_EQ(form.TypeOf(0), "f32");
+    EXPECT_EQ(form.TypeOf(2), "i8");
+    auto ops = OpsOf(*form.module);
+    EXPECT_EQ(ops["QUANTIZE"], 1);
+    EXPECT_EQ(ops["DEQUANTIZE"], 1);
+  }
 }
 
 }  // namespace
