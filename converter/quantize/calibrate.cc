@@ -346,13 +346,17 @@ Result<Measured> Measure(Context& context, const Module& module, const std::stri
     for (size_t i = 0; i < f.inputs.size(); ++i)
       if (f.value(f.inputs[i]).type.dtype == DType::kF32) ranges[f.inputs[i]].Widen(samples[s][i]);
     FUSEBOX_ASSIGN(const auto tensors, observer.Run(samples[s]).At(place));
-    for (size_t i = 0; i < values.size(); ++i) saturation.Widen(values[i], tensors[i], ranges[values[i]]);
+    for (size_t i = 0; i < values.size(); ++i) {
+      saturation.Widen(values[i], tensors[i], ranges[values[i]]);
+      out.magnitudes[values[i]].Add(tensors[i]);
+    }
     FUSEBOX_TRY(cells.Widen(Seen(f, samples[s], values, tensors), out.lstms).At(place));
   }
   for (const std::string& place : observer.Untaken())
     context.Note("no calibration sample enters function " + place +
                  ": the ranges lack its values; add samples that enter it");
   saturation.Finish(ranges);
+  CutPadding(f, ranges);
   return out;
 }
 

@@ -5,6 +5,8 @@
 #include <limits>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "converter/quantize/ops8.h"
 #include "converter/quantize/quantize.h"
 
@@ -27,6 +29,7 @@ class Quantizer {
         scheme_(scheme),
         scales_(context.registry, f, measured.values, floats_, scheme.activations),
         ranges_(measured.values),
+        magnitudes_(measured.magnitudes),
         lstms_(measured.lstms) {}
 
   // Why each node has no 8-bit form, or "". Leaves unused values in the function.
@@ -46,9 +49,11 @@ class Quantizer {
   QuantizedValues Run() {
     std::vector<std::unique_ptr<Node>> nodes = std::move(f_.nodes);
     f_.nodes.clear();
+    std::vector<std::pair<ValueId, const Node*>> makers;
     Reasons stay;
     for (auto& node : nodes) {
       const Before before = Now(*node);
+      for (size_t i = 0; i < ProperResultCount(*node); ++i) makers.emplace_back(node->results[i], node.get());
       const auto chosen = floats_.find(node.get());
       const std::string why = chosen == floats_.end() ? Convert(*node) : chosen->second;
       if (chosen == floats_.end() && why.empty()) {
@@ -63,6 +68,7 @@ class Quantizer {
       f_.nodes.push_back(std::move(node));
     }
     for (ValueId& v : f_.outputs) v = AsFloat(v, nullptr);
+    NoteErased(makers);
     RemoveDead(f_);
     for (const auto& node : f_.nodes)
       if (const auto why = stay.find(node.get()); why != stay.end())
@@ -72,6 +78,24 @@ class Quantizer {
   }
 
  private:
+  // Notes values that are mostly below half a step, once per group.
+  void NoteErased(std::span<const std::pair<ValueId, const Node*>> makers) {
+    constexpr double kMost = 0.5;
+    std::set<ValueId> groups;
+    for (const auto& [v, maker] : makers) {
+      const auto seen = magnitudes_.find(v);
+      if (seen == magnitudes_.end() || !quantized_.contains(v) || scales_.IsFixed(v)) continue;
+      const auto quant = scales_.Of(v);
+      const double share = quant ? seen->second.ShareBelow(quant->scales[0] / 2.0) : 0;
+      const Range& range = ranges_.at(v);
+      if (share <= kMost || !groups.insert(scales_.Root(v)).second) continue;
+      context_.Note(
+          fmt::format("{}: {:.0f}% of its values other than zero become zero: one step is {:.3g}, "
+                      "because its range reaches {:.3g}",
+                      Place(*maker), 100 * share, quant->scales[0], std::max(-range.min, range.max)));
+    }
+  }
+
   bool HasFloats(const Node& node) const {
     if (node.is(Op::kQuantize) || node.is(Op::kDequantize))
       return false;  // borders of an already quantized model
@@ -221,6 +245,8 @@ class Quantizer {
     if (node.is(Op::kPrelu) && shape(node.results[0]).rank() > 4 &&
         shape(node.operands[0]) != shape(node.operands[1]))
       return "integer kernels broadcast up to 4 dimensions only";
+    if (node.is(Op::kPadV2) && IsFarPadding(node))
+      return "its padding is far outside of the range of its operand";
     const bool sums = node.is(Op::kAdd) || node.is(Op::kSub);
     if (!sums || f_.value(node.results[0]).type.dtype != DType::kF32) return "";
     const double all =
@@ -228,6 +254,15 @@ class Quantizer {
     for (const ValueId v : node.operands)
       if (Step(v) > all) return "its values are smaller than an operand's quantization step";
     return "";
+  }
+  // The operand would lose most of its steps.
+  bool IsFarPadding(const Node& node) const {
+    constexpr double kFarMore = 16;
+    const auto from = ranges_.find(node.operands[0]);
+    const auto to = ranges_.find(node.results[0]);
+    if (from == ranges_.end() || to == ranges_.end()) return false;
+    const auto width = [](const Range& range) { return static_cast<double>(range.max) - range.min; };
+    return width(to->second) > kFarMore * width(from->second);
   }
   double Step(ValueId v) {
     if (f_.value(v).is_const()) return ActivationScale(RangeOf(f_.value(v)), scheme_.activations)->scales[0];
@@ -306,6 +341,7 @@ class Quantizer {
   const Scheme scheme_;
   Scales scales_;
   const Ranges& ranges_;
+  const std::map<ValueId, Magnitudes>& magnitudes_;
   const std::map<ValueId, LstmRanges>& lstms_;
   QuantizedValues quantized_;
   std::set<ValueId> native_;       // a node computes only their quantized form

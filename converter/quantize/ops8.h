@@ -54,10 +54,13 @@ class Scales {
   std::shared_ptr<const Quant> Of(ValueId);
   // Why not: it was not observed, or its range is too wide for the steps. Else "".
   std::string WhyNot(ValueId);
+  // The value that stands for its group.
+  ValueId Root(ValueId);
+  // The format fixes the scale of the group.
+  bool IsFixed(ValueId v) { return fixed_.contains(Root(v)); }
 
  private:
   std::shared_ptr<const Quant> Known(ValueId root);
-  ValueId Root(ValueId);
   void Tie(ValueId, ValueId);
   bool IsActivation(ValueId v) const { return v != kNoValue && groups_.contains(v); }
   void TieResults(const Node&);

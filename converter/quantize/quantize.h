@@ -76,8 +76,20 @@ struct LstmRanges {
   // sums; the projection's input. Not seen: the op has no such intermediate.
   std::array<Range, 5> within;
 };
+// Counts of an activation's values by magnitude. magnitudes.cc
+class Magnitudes {
+ public:
+  void Add(const Tensor&);  // f32
+  // Share of values below `bound` among the finite ones that are not zero, rounded down: it counts values by
+  // powers of two.
+  double ShareBelow(double bound) const;
+
+ private:
+  std::array<uint64_t, 256> counts_ = {};  // by exponent
+};
 struct Measured {
   Ranges values;
+  std::map<ValueId, Magnitudes> magnitudes;
   std::map<ValueId, LstmRanges> lstms;  // by output
 };
 // How integers stand for floats.
@@ -164,6 +176,14 @@ class Saturation {
   std::map<ValueId, Limit> limits_;
   Ranges whole_;  // operands' ranges before the cut
 };
+
+// ---- padding.cc: a max ignores values below all of its results, such as padding with -65504. An operand
+// that only MAX_POOL_2D reads, also behind ops that move data, has a range without them if this makes its
+// steps much finer: they saturate to the lowest value. A window that contains nothing else keeps them in the
+// range.
+
+// Call after the last sample.
+void CutPadding(const Function&, Ranges&);
 
 // ---- lstm_steps.cc: runs an f32 LSTM op step by step to observe its internal values
 

@@ -152,6 +152,7 @@ void Scales::TieOperands(const Node& node, ValueId to, std::span<const ValueId> 
     if (!IsActivation(v) || HasItsOwn(v) || fixed_.contains(Root(to))) continue;
     const double own = Width(groups_.at(Root(v)));
     const double all = Width(groups_.at(Root(to)));
+    if (node.is(Op::kPadV2) && all > kFarMore * own) continue;  // it stays f32
     if (own > kFarMore * all || (all > kMuch * own && !IsOnlyFor(v, node))) continue;
     Tie(to, v);
   }

@@ -163,6 +163,7 @@ TEST(Versions, OfEightBitsAreKnownToTFLite29) {
                                    {Op::kMaximum, 4},
                                    {Op::kArgMax, 3},
                                    {Op::kMinimum, 4},
+                                   {Op::kPadV2, 4},
                                    {Op::kSlice, 5},
                                    {Op::kTransposeConv, 3},
                                    {Op::kTile, 3},
