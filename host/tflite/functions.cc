@@ -45,10 +45,13 @@ void AddEmptyConstants(Function& function) {
   }
 }
 
-// Compilers for accelerators list scratch memory among the operands of a custom op, which nothing defines. It
-// is kept as session state: memory that only the op uses.
+// Compilers for accelerators list scratch memory among the operands of custom ops, which nothing defines. It
+// is kept as session state if only custom ops read it.
 void KeepScratch(Function& function) {
   const auto is_custom = [](const auto& node) { return node->is(Op::kCustom); };
+  const auto by_custom = [](const Uses::Reader& use) {
+    return use.node != nullptr && use.node->is(Op::kCustom);
+  };
   if (std::ranges::none_of(function.nodes, is_custom)) return;
   const Uses uses(function);
   const std::set<ValueId> inputs(function.inputs.begin(), function.inputs.end());
@@ -57,7 +60,8 @@ void KeepScratch(Function& function) {
     for (const ValueId id : node->operands) {
       if (id == kNoValue || uses.producer(id) != nullptr || inputs.contains(id)) continue;
       Value& value = function.value(id);
-      if (!value.is_const() && value.type.shape.is_static()) value.is_variable = true;
+      const bool scratch = !value.is_const() && std::ranges::all_of(uses.readers(id), by_custom);
+      if (scratch && value.type.shape.is_static()) value.is_variable = true;
     }
   }
 }

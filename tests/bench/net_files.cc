@@ -82,7 +82,7 @@ struct Contest {
   std::string bench, job, peer;
 };
 
-// Writes the rounds from `number` on: those of another peer must not have the same numbers.
+// Writes the rounds and numbers them from `number` on. Each peer of a file needs other numbers.
 void WriteRounds(const Contest& contest, const json& measured, bool with_peer, int number) {
   const Metric time{contest.bench, contest.job, "run", "ms"};
   for (const json& round : measured["rounds"]) {

@@ -46,7 +46,7 @@ class Slot {
   }
 
  private:
-  // Copies from the order of the function to that of the model, or back.
+  // Copies a tensor and reorders its dims: from the function's order to the model's, or back.
   void Move(const std::byte* from, std::byte* to, bool into_model) const {
     const auto& dims = about_.type.shape.dims();
     const size_t channels = about_.channels_first ? static_cast<size_t>(dims[3]) : 1;

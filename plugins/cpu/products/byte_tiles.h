@@ -45,7 +45,8 @@ struct BytePlan {
 // `copied`: rows are built in scratch. `sums`: results are computed from sums in scratch.
 BytePlan PlanBytes(Plan& plan, const ProductShape& shape, bool copied, bool sums);
 
-// Makes rows of the other kind such as the code reads, by a copy at `to`, which may be where they are.
+// Replaces rows of the kind of bytes that the code does not read by a flipped copy at `to`, which may be the
+// place of the rows.
 void FlipRows(ByteTask& product, bool rows_are_unsigned, int8_t* to);
 
 struct ByteProductRows {

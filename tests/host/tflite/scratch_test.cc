@@ -9,7 +9,8 @@ namespace fusebox::tflite {
 namespace {
 
 // y = op(x, scratch), where the file does not state what the second operand is.
-std::string FileWithScratch(Op op) {
+// `shared`: an ADD reads it, too.
+std::string FileWithScratch(Op op, bool shared = false) {
   Module module;
   Function& f = module.Add("main");
   const Type type{DType::kF32, {2}};
@@ -19,6 +20,7 @@ std::string FileWithScratch(Op op) {
   Node& node = f.AddNode(op, {x, scratch}, {type});
   if (op == Op::kCustom) node.name = "npu";
   f.outputs = node.results;
+  if (shared) f.outputs = f.AddNode(Op::kAdd, {node.results[0], scratch}, {type}).results;
   const std::string file = *Write(module);
   const std::unique_ptr<::tflite::ModelT> model(::tflite::GetModel(file.data())->UnPack());
   for (const auto& tensor : model->subgraphs[0]->tensors) tensor->is_variable = false;
@@ -37,9 +39,11 @@ TEST(Scratch, OfACustomOpIsState) {
 }
 
 TEST(Scratch, OfABuiltinOpIsAnError) {
-  const auto module = ReadBytes(FileWithScratch(Op::kAdd));
-  ASSERT_FALSE(module);
-  EXPECT_THAT(module.error().message, ::testing::HasSubstr("is read before anything defines it"));
+  for (const auto& file : {FileWithScratch(Op::kAdd), FileWithScratch(Op::kCustom, true)}) {
+    const auto module = ReadBytes(file);
+    ASSERT_FALSE(module);
+    EXPECT_THAT(module.error().message, ::testing::HasSubstr("is read before anything defines it"));
+  }
 }
 
 }  // namespace
